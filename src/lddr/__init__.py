@@ -1,0 +1,25 @@
+"""Learning Disentangled Discrete Representations: the public names, imported when they are first used."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "Dataset": "lddr.data.dataset",
+    "FactorSpace": "lddr.data.factors",
+    "UserError": "lddr.errors",
+    "load_dataset": "lddr.data.load",
+}
+
+__all__ = ["Dataset", "FactorSpace", "UserError", "__version__", "load_dataset"]  # noqa: F822 (found by __getattr__)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lddr' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

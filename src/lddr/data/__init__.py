@@ -1,0 +1,1 @@
+"""Datasets: images by number, and the factors of variation behind them."""

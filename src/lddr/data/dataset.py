@@ -1,0 +1,60 @@
+"""The one protocol of all datasets: images for an array of numbers, and batches that depend on (seed, step) alone."""
+
+import zlib
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.data.factors import FactorSpace
+from lddr.registry import Registry
+
+Images = NDArray[np.uint8]  # (images, height, width, channels), 0 … 255
+
+
+class Dataset(ABC):
+    """Images that can be looked up by number, with the factors behind them in `space`."""
+
+    name: str
+    summary: ClassVar[str]
+    origin: ClassVar[str]  # where the images come from: "drawn", "official files", "your own"
+    space: FactorSpace
+    image_shape: tuple[int, int, int]  # height, width, channels
+
+    @abstractmethod
+    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
+        """The images with these numbers, (count,) → (count, height, width, channels).
+
+        The generator decides what is neither factor nor hidden factor (a random colour, noise); datasets without
+        such chance ignore it, and without a generator the others use a fixed one.
+        """
+
+    def draw(self, generator: np.random.Generator, count: int) -> Images:
+        """Images drawn at random, as training sees them."""
+        return self.images(self.space.sample(generator, count), generator)
+
+    def batch(self, seed: int, step: int, size: int) -> NDArray[np.float32]:
+        """Training batch number `step`, as floats in [0, 1]: a function of (seed, step) and of nothing else."""
+        return as_floats(self.draw(stream(seed, "batch", step), size))
+
+    def __len__(self) -> int:
+        return self.space.size
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.space.size} images {'x'.join(map(str, self.image_shape))}, {self.space}>"
+
+
+datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.rendered", "lddr.data.official"))
+
+
+def stream(seed: int, purpose: str, *position: int) -> np.random.Generator:
+    """The random generator for one purpose at one position (a step, say): independent of all others, stateless."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *position])
+
+
+def as_floats(images: Images) -> NDArray[np.float32]:
+    """0 … 255 → [0, 1] in float32."""
+    floats = images.astype(np.float32)
+    floats *= np.float32(1 / 255)
+    return floats

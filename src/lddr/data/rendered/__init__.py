@@ -1,0 +1,1 @@
+"""Datasets drawn here from small tables: nothing to download."""

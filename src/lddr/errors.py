@@ -1,0 +1,5 @@
+"""The one exception for mistakes a user can mend."""
+
+
+class UserError(Exception):
+    """A mistake the user can mend: its text is one sentence that says what to do; the command line prints it and exits 2."""

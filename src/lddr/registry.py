@@ -1,0 +1,57 @@
+"""Name → thing, filled by the modules that define the things, with an error that suggests the nearest name."""
+
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Generic, TypeVar
+
+from lddr.errors import UserError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Things of one kind by name; every module of the `homes` packages is imported at the first look-up."""
+
+    def __init__(self, kind: str, homes: tuple[str, ...]) -> None:
+        self.kind = kind
+        self._homes = homes
+        self._things: dict[str, T] = {}
+        self._filled = False
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator: make the thing known under `name`."""
+
+        def add(thing: T) -> T:
+            if name in self._things:
+                raise ValueError(f"two {self.kind}s are called {name!r}")
+            self._things[name] = thing
+            return thing
+
+        return add
+
+    def _fill(self) -> dict[str, T]:
+        if not self._filled:
+            for home in self._homes:
+                for module in iter_modules(import_module(home).__path__):
+                    import_module(f"{home}.{module.name}")
+            self._filled = True
+        return self._things
+
+    def __getitem__(self, name: str) -> T:
+        things = self._fill()
+        if name not in things:
+            close = get_close_matches(name, things, n=1, cutoff=0.5)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise UserError(f"unknown {self.kind} {name!r}; {hint}Known: {', '.join(self)}")
+        return things[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fill()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._fill()))
+
+    def __len__(self) -> int:
+        return len(self._fill())
