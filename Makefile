@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test format setup clean
+.PHONY: demo test format setup pins clean
 
 demo: .venv/ready
 	$(BIN)/lddr demo --out demo
@@ -25,6 +25,15 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps spriteworld  # its enum34 breaks Python 3
 	@touch $@
+
+pins:  # constraints.txt anew, from the newest versions that pyproject.toml admits (torch stays where it is)
+	rm -rf .venv
+	printf 'torch==2.13.0\nspriteworld==1.0.2\n' > constraints.txt
+	$(MAKE) setup
+	{ echo "# Every version the tests ran with: pip install --constraint constraints.txt lddr"; \
+	  $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' | sort -f; } > .venv/pins
+	mv .venv/pins constraints.txt
+	@touch .venv/ready
 
 clean:
 	rm -rf .venv demo .mypy_cache .pytest_cache .ruff_cache .hypothesis

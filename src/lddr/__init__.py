@@ -12,7 +12,7 @@ _HOMES = {
     "load_dataset": "lddr.data.load",
 }
 
-__all__ = ["Dataset", "FactorSpace", "UserError", "__version__", "load_dataset"]  # noqa: F822 (found by __getattr__)
+__all__ = ["Dataset", "FactorSpace", "UserError", "__version__", "load_dataset"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,4 +2,4 @@
 
 
 class UserError(Exception):
-    """A mistake the user can mend: its text is one sentence that says what to do; the command line prints it and exits 2."""
+    """A mistake the user can mend: its text is one sentence that says what to do."""

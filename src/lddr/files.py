@@ -4,12 +4,21 @@ import errno
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lddr.errors import UserError
 
-_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR}
+_CANNOT_WRITE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+}
 
 
 @contextmanager
@@ -23,7 +32,8 @@ def written_whole(path: Path) -> Iterator[Path]:
         draft.replace(path)
         _flush(path.parent)
     except BaseException as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):
+            draft.unlink()
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
             raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
         raise

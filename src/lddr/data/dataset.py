@@ -50,7 +50,8 @@ datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.render
 
 def stream(seed: int, purpose: str, *position: int) -> np.random.Generator:
     """The random generator for one purpose at one position (a step, say): independent of all others, stateless."""
-    return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *position])
+    key = (zlib.crc32(purpose.encode()), *position)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def as_floats(images: Images) -> NDArray[np.float32]:

@@ -110,20 +110,12 @@ class Grid(FactorSpace):
 
     def values_of(self, indices: ArrayLike) -> Indices:
         """The values of all factors, the hidden ones last: (…) → (…, factors + hidden)."""
-        rest = _whole_numbers(indices, self.size, "image")
-        values = np.empty((*rest.shape, len(self.all_sizes)), np.int64)
-        for column in reversed(range(len(self.all_sizes))):
-            rest, values[..., column] = np.divmod(rest, self.all_sizes[column])
-        return values
+        return np.stack(np.unravel_index(_whole_numbers(indices, self.size, "image"), self.all_sizes), axis=-1)
 
     def number_of(self, values: ArrayLike) -> Indices:
         """The image number of the values of all factors, the hidden ones last: (…, factors + hidden) → (…)."""
-        array = np.asarray(values)
-        _check_width(array, len(self.all_sizes))
-        numbers = np.zeros(array.shape[:-1], np.int64)
-        for column, factor in enumerate((*self.factors, *self.hidden)):
-            numbers = numbers * factor.size + _whole_numbers(array[..., column], factor.size, factor.name)
-        return numbers
+        columns = _checked_columns(values, (*self.factors, *self.hidden))
+        return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(columns, -1, 0)), self.all_sizes), np.int64)
 
     def factors_of(self, indices: ArrayLike) -> Indices:
         return self.values_of(indices)[..., : len(self.factors)]
@@ -133,11 +125,10 @@ class Grid(FactorSpace):
         return self.values_of(indices)[..., len(self.factors) :]
 
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
-        array = np.asarray(factors)
-        _check_width(array, len(self.factors))
-        shape = array.shape[:-1]
+        columns = _checked_columns(factors, self.factors)
+        shape = columns.shape[:-1]
         hidden = np.zeros((*shape, len(self.hidden)), np.int64) if generator is None else self._hidden(generator, shape)
-        return self.number_of(np.concatenate([array, hidden], axis=-1))
+        return self.number_of(np.concatenate([columns, hidden], axis=-1))
 
     def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
         wanted = _whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
@@ -155,18 +146,11 @@ class Grid(FactorSpace):
 
 
 class Table(FactorSpace):
-    """Images with a table of factor values, one row each: any subset of the combinations, in any order, or no factors."""
+    """Images with a table of factor values, a row each: any of the combinations, in any order, or no factors at all."""
 
     def __init__(self, factors: Sequence[Factor], rows: ArrayLike) -> None:
         self.factors = tuple(factors)
-        self.rows = self._checked(rows)  # (images, factors)
-
-    def _checked(self, factors: ArrayLike) -> Indices:
-        array = np.asarray(factors)
-        _check_width(array, len(self.factors))
-        for column, factor in enumerate(self.factors):
-            _whole_numbers(array[..., column], factor.size, factor.name)
-        return array.astype(np.int64)
+        self.rows = _checked_columns(rows, self.factors)  # (images, factors)
 
     @property
     def size(self) -> int:
@@ -176,7 +160,7 @@ class Table(FactorSpace):
         return self.rows[_whole_numbers(indices, self.size, "image")]
 
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
-        wanted = self._checked(factors)
+        wanted = _checked_columns(factors, self.factors)
         flat = wanted.reshape(-1, len(self.factors))
         _, cells = np.unique(np.concatenate([self.rows, flat]), axis=0, return_inverse=True)
         picked = _pick(generator, cells[: self.size], cells[self.size :])
@@ -204,9 +188,13 @@ def _pick(generator: np.random.Generator | None, keys: Indices, wanted: Indices)
     return np.where(found, order[np.where(found, chosen, 0)], -1)
 
 
-def _check_width(array: NDArray, width: int) -> None:
-    if array.ndim < 1 or array.shape[-1] != width:
-        raise UserError(f"expected {width} factor values per image, got an array of shape {array.shape}")
+def _checked_columns(values: ArrayLike, factors: tuple[Factor, ...]) -> Indices:
+    array = np.asarray(values)
+    if array.ndim < 1 or array.shape[-1] != len(factors):
+        raise UserError(f"expected {len(factors)} factor values per image, got an array of shape {array.shape}")
+    for column, factor in enumerate(factors):
+        _whole_numbers(array[..., column], factor.size, factor.name)
+    return array.astype(np.int64)
 
 
 def _whole_numbers(numbers: ArrayLike, limit: int, name: str) -> Indices:

@@ -1,0 +1,1 @@
+"""`lddr bench`: speed and memory as ratios, ours and the usual way measured side by side in one run."""

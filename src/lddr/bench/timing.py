@@ -1,0 +1,38 @@
+"""Interleaved timing, so that a busy machine slows both sides alike, and the resident memory of a fresh process."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+
+import psutil
+
+
+def interleaved(sides: dict[str, Callable[[], int]], repeats: int = 7) -> dict[str, float]:
+    """Median seconds per unit of each side; a side does some work and returns how many units it did."""
+    for run in sides.values():
+        run()  # tables are built, caches filled
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, run in sides.items():
+            start = time.perf_counter()
+            units = run()
+            times[name].append((time.perf_counter() - start) / units)
+    return {name: median(values) for name, values in times.items()}
+
+
+def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
+    """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
+    module, name = function.split(":")
+    code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, *arguments]
+    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+def resident_megabytes() -> float:
+    """The memory this process holds in RAM now."""
+    return psutil.Process().memory_info().rss / 1e6

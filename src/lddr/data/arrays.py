@@ -1,0 +1,183 @@
+"""Large arrays in files: converted once into the user's cache, then mapped, so that all processes share the pages."""
+
+import hashlib
+import mmap
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.data.locations import cache_folder
+from lddr.errors import UserError
+from lddr.files import written_whole
+
+Rows = NDArray[np.uint8]  # (rows, …)
+Shape = tuple[int, ...]
+
+KEPT = 384 << 20  # bytes of a mapping that one process may hold: enough for all of dSprites
+AT_ONCE = 256  # rows copied before looking how much is held
+
+
+def damaged(path: Path, expected: object, found: object) -> UserError:
+    """The one sentence about a file that is not what it should be."""
+    return UserError(f"{path}: expected {expected}, found {found}; replace it with the official file")
+
+
+def described(shape: Shape, dtype: np.dtype | str = "uint8") -> str:
+    """An array in words: "480000x64x64x3 uint8"."""
+    return f"{'x'.join(map(str, shape)) or 'a single'} {dtype}"
+
+
+class MappedImages:
+    """Rows of bytes that lie one after the other in a file, mapped and never loaded as a whole.
+
+    The pages stay in the system's cache, where all processes share them; this process lets go of them whenever
+    it holds more than `KEPT` bytes.
+    """
+
+    def __init__(self, path: Path, shape: Shape, offset: int = 0) -> None:
+        with path.open("rb") as file:
+            self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if len(self._pages) < offset + prod(shape):
+            raise damaged(path, f"{offset + prod(shape)} bytes", len(self._pages))
+        self.path, self.shape = path, shape
+        self._rows = np.frombuffer(self._pages, np.uint8, prod(shape), offset).reshape(len(self), -1)
+        self._resident_before = _resident()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def take(self, indices: ArrayLike) -> Rows:
+        """Copies of these rows: (count,) → (count, …)."""
+        wanted = _row_numbers(indices, len(self))
+        rows = np.empty((wanted.size, self._rows.shape[1]), np.uint8)
+        for start in range(0, wanted.size, AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            self._rows.take(wanted.ravel()[part], axis=0, out=rows[part], mode="clip")  # "raise" would copy once more
+            self._let_go()
+        return rows.reshape(*wanted.shape, *self.shape[1:])
+
+    def _let_go(self) -> None:
+        """Drop the pages when they have become many: measured, as one page can bring in 2 MB of neighbours."""
+        if len(self._pages) > KEPT and _resident() - self._resident_before > KEPT:
+            self._pages.madvise(mmap.MADV_DONTNEED)
+            self._resident_before = _resident()
+
+
+def _resident() -> int:
+    """How many bytes of mapped files this process holds; 0 where the system does not say (and frees them by itself)."""
+    try:
+        statistics = os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(statistics, 200).split()[2]) * mmap.PAGESIZE
+    finally:
+        os.close(statistics)
+
+
+def _row_numbers(indices: ArrayLike, limit: int) -> NDArray[np.int64]:
+    wanted = np.asarray(indices)
+    if wanted.size and wanted.dtype.kind not in "iu":
+        raise UserError(f"image numbers must be integers, not {wanted.dtype}")
+    if wanted.size and (wanted.min() < 0 or wanted.max() >= limit):
+        raise UserError(f"image number {min(wanted.min(), 0) or wanted.max()} is not in 0 … {limit - 1}")
+    return wanted.astype(np.int64)
+
+
+def converted(
+    name: str, sources: Iterable[Path], version: int, shape: Shape, chunks: Callable[[], Iterable[Rows]]
+) -> MappedImages:
+    """The array `chunks` gives piece by piece, from the cache; written there first unless these sources already were.
+
+    However many processes ask at once, one converts and the others wait for it.
+    """
+    path = cache_folder() / "arrays" / f"{name}-{_fingerprint(sources, version)}.npy"
+    if not path.exists():
+        with _alone(path.with_name(f".{name}.lock")):
+            if not path.exists():
+                _write(path, name, shape, chunks)
+    return _mapped_npy(path)
+
+
+def _fingerprint(sources: Iterable[Path], version: int) -> str:
+    """Names a conversion: other files, changed files or another way to convert give another name."""
+    facts = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    return hashlib.sha256(repr((facts, version)).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold the lock, waiting for it as long as it takes."""
+    from filelock import FileLock
+
+    holder = FileLock(lock)
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        holder.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write {lock.parent}: {error.strerror}; make it writable") from error
+    try:
+        yield
+    finally:
+        holder.release()
+
+
+def _write(path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Rows]]) -> None:
+    for left_over in path.parent.glob(
+        f".{name}-*{path.suffix}"
+    ):  # drafts of a process that was killed: we hold the lock
+        left_over.unlink()
+    _check_space(path.parent, name, prod(shape))
+    with written_whole(path) as draft, draft.open("wb") as file, _progress(name, shape[0]) as advance:
+        npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        end = file.tell() + prod(shape)
+        for chunk in chunks():
+            _append(file, chunk)
+            advance(len(chunk))
+        if file.tell() != end:
+            raise ValueError(f"the conversion of {name} gave {file.tell() - end:+} bytes too many")
+        file.truncate()
+
+
+def _append(file: BinaryIO, chunk: Rows) -> None:
+    if chunk.any():
+        file.write(np.ascontiguousarray(chunk).data)
+    else:
+        file.seek(chunk.nbytes, 1)  # blank stretches stay holes, which take neither time nor disk
+
+
+def _check_space(folder: Path, name: str, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        message = f"converting {name} once needs {needed / 1e6:.0f} MB in {folder}, where {free / 1e6:.0f} MB are free"
+        raise UserError(f"{message}; make room there")
+
+
+@contextmanager
+def _progress(name: str, rows: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the terminal, with the time that is left; nothing where stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
+        task = progress.add_task(f"converting {name} (once)", total=rows)
+        yield lambda count: progress.advance(task, count)
+
+
+def _mapped_npy(path: Path) -> MappedImages:
+    try:
+        with path.open("rb") as file:
+            npy.read_magic(file)
+            shape, _, _ = npy.read_array_header_1_0(file)
+            return MappedImages(path, shape, file.tell())
+    except (ValueError, UserError) as error:
+        raise UserError(f"{path} is damaged; delete it, and it is made again") from error

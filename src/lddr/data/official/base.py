@@ -1,0 +1,78 @@
+"""What all official datasets share: finding their files, saying how to get them, looking images up."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lddr.data.arrays import MappedImages
+from lddr.data.dataset import Dataset, Images
+from lddr.data.download import Remote
+from lddr.data.locations import data_folders, find
+from lddr.errors import UserError
+
+SIDE = 64  # pixels: the height and width of all images of the benchmark
+
+
+class Official(Dataset):
+    """A dataset whose files were published: found below the data folders, in disentanglement_lib's layout."""
+
+    origin: ClassVar[str] = "official files"
+    title: ClassVar[str]
+    files: ClassVar[
+        tuple[tuple[str, ...], ...]
+    ]  # every file that is needed, under each of its names, the preferred first
+    remotes: ClassVar[tuple[Remote, ...]]
+
+    def __init__(self) -> None:
+        paths = self.found()
+        if not paths:
+            raise UserError(self._not_found())
+        self.rows = self._open(paths)
+
+    @classmethod
+    def found(cls) -> list[Path]:
+        """The files of this dataset on this machine, or nothing when one of them is missing."""
+        paths = [path for path in map(_find, cls.files) if path]
+        return paths if len(paths) == len(cls.files) else []
+
+    @abstractmethod
+    def _open(self, paths: list[Path]) -> MappedImages:
+        """Map the images of these files, after a conversion where one is needed."""
+
+    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
+        return self.rows.take(indices)
+
+    @classmethod
+    def _not_found(cls) -> str:
+        missing = [names[0] for names in cls.files if not _find(names)]
+        what = cls.title if len(missing) == len(cls.files) else f"{missing[0]} of {cls.title}"
+        *others, last = map(str, data_folders())
+        where = f"{', '.join(others)} or {last}" if others else last
+        return f"{what} not found under {where}; get it with: lddr data download {cls.name}{cls._download_size()}"
+
+    @classmethod
+    def _download_size(cls) -> str:
+        sizes = [remote.size for remote in cls.remotes if remote.size]
+        return f" ({sum(sizes) / 1e6:.0f} MB)" if len(sizes) == len(cls.remotes) else ""
+
+
+def _find(names: tuple[str, ...]) -> Path | None:
+    return find(*names)
+
+
+def resized(images: Iterable[Images]) -> Images:
+    """Pictures of any one size at 64x64, by Pillow's Lanczos filter: (count, h, w[, 3]) → (count, 64, 64[, 3])."""
+    from PIL import Image
+
+    def resize(image: Images) -> Images:
+        picture = Image.fromarray(np.ascontiguousarray(image))
+        return np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS))
+
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:  # Pillow works outside the interpreter's lock
+        return np.stack(list(pool.map(resize, images)))

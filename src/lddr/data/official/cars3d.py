@@ -1,0 +1,73 @@
+"""Cars3D: 183 cars seen from 24 sides and 4 heights."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from lddr.data.arrays import MappedImages, Rows, converted, damaged, described
+from lddr.data.dataset import Images, datasets
+from lddr.data.download import Remote
+from lddr.data.factors import Factor, Grid
+from lddr.data.locations import find
+from lddr.data.official.base import SIDE, Official, resized
+
+CARS = 183
+FOLDER = "cars"
+IN_FILE = (128, 128, 3, 24, 4)  # height, width, channel, azimuth, elevation
+
+
+@datasets.register("cars3d")
+class Cars3D(Official):
+    """Cars on white, one file each; the cars are numbered by the order of their file names."""
+
+    name = "cars3d"
+    title = "Cars3D"
+    summary = "Cars3D: 183 cars seen from 24 sides and 4 heights"
+    files = ((FOLDER,),)
+    remotes = (
+        Remote(
+            path=FOLDER,
+            url="http://www.scottreed.info/files/nips2015-analogy-data.tar.gz",
+            checksum="md5:4e866a7919c1beedf53964e6f7a23686",
+            members="data/cars",
+        ),
+    )
+    space = Grid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", CARS)))
+    image_shape = (SIDE, SIDE, 3)
+
+    @classmethod
+    def found(cls) -> list[Path]:
+        folder = find(FOLDER)
+        return sorted(folder.glob("*.mat"), key=lambda path: path.name) if folder else []
+
+    def _open(self, paths: list[Path]) -> MappedImages:
+        if len(paths) != CARS:
+            raise damaged(paths[0].parent, f"{CARS} car files (*.mat)", len(paths))
+        return converted(self.name, paths, 1, (self.space.size, *self.image_shape), lambda: _chunks(paths))
+
+
+def _chunks(paths: list[Path]) -> Iterator[Rows]:
+    """All cars of one view after the other: in the files it is all views of one car."""
+    cars = np.stack([resized(_views(path)) for path in paths], axis=1)  # (views, cars, height, width, channels)
+    yield from cars
+
+
+def _views(path: Path) -> Images:
+    """The views of a car, all azimuths of one elevation after the other: (96, 128, 128, 3)."""
+    car = _array(path)
+    if car.shape != IN_FILE or car.dtype != np.uint8:
+        raise damaged(path, f"'im' to be {described(IN_FILE)}", described(car.shape, car.dtype))
+    return car.transpose(4, 3, 0, 1, 2).reshape(-1, *IN_FILE[:3])
+
+
+def _array(path: Path) -> np.ndarray:
+    from scipy.io import loadmat
+
+    try:
+        content = loadmat(path, variable_names=["im"])
+    except Exception as error:  # a broken file makes loadmat raise almost anything
+        raise damaged(path, "a whole MATLAB file", f"a broken one ({error})") from error
+    if "im" not in content:
+        raise damaged(path, "an array 'im'", "none")
+    return np.asarray(content["im"])

@@ -1,0 +1,92 @@
+"""MPI3D: a robot arm holding an object, drawn simply, drawn realistically, or photographed."""
+
+from pathlib import Path
+
+from lddr.data.arrays import MappedImages, converted, damaged, described
+from lddr.data.dataset import datasets
+from lddr.data.download import Remote
+from lddr.data.factors import Factor, Grid
+from lddr.data.official.base import SIDE, Official
+from lddr.data.stored import NpzArray
+
+ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"
+
+
+def _space(colours: int, shapes: int) -> Grid:
+    sizes = {
+        "colour": colours,
+        "shape": shapes,
+        "size": 2,
+        "camera height": 3,
+        "background": 3,
+        "horizontal axis": 40,
+        "vertical axis": 40,
+    }
+    return Grid(tuple(Factor(name, size) for name, size in sizes.items()))
+
+
+SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer file and the older one, by length
+
+
+class MPI3D(Official):
+    """A robot arm holding an object; the length of the file tells which colours and shapes it shows."""
+
+    title = "MPI3D"
+    space = next(iter(SPACES.values()))
+    image_shape = (SIDE, SIDE, 3)
+
+    def _open(self, paths: list[Path]) -> MappedImages:
+        images = NpzArray(paths[0], "images")
+        self.space = _space_of(images)
+        return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
+
+
+def _space_of(images: NpzArray) -> Grid:
+    """The factor space of the file's length; nothing else is accepted, because it would be numbered wrongly."""
+    length = images.shape[0] if images.shape else 0
+    if length not in SPACES:
+        expected = " or ".join(described((known, *MPI3D.image_shape)) for known in SPACES)
+        raise damaged(images.path, f"the array 'images' to be {expected}", described(images.shape, images.dtype))
+    images.expect((length, *MPI3D.image_shape))
+    return SPACES[length]
+
+
+def _file(name: str) -> tuple[tuple[str, ...], ...]:
+    return ((f"{name}/{name}.npz",),)
+
+
+def _remotes(name: str, md5: str) -> tuple[Remote, ...]:
+    return (Remote(path=f"{name}/{name}.npz", url=f"{ADDRESS}/{name}.npz", checksum=f"md5:{md5}"),)
+
+
+@datasets.register("mpi3d_toy")
+class MPI3DToy(MPI3D):
+    """MPI3D, simply drawn."""
+
+    name = "mpi3d_toy"
+    title = "MPI3D toy"
+    summary = "MPI3D: a robot arm and an object, simply drawn"
+    files = _file("mpi3d_toy")
+    remotes = _remotes("mpi3d_toy", "55889cb7c7dfc655d6e0277beee88868")
+
+
+@datasets.register("mpi3d_realistic")
+class MPI3DRealistic(MPI3D):
+    """MPI3D, realistically drawn."""
+
+    name = "mpi3d_realistic"
+    title = "MPI3D realistic"
+    summary = "MPI3D: a robot arm and an object, realistically drawn"
+    files = _file("mpi3d_realistic")
+    remotes = _remotes("mpi3d_realistic", "59a6225b88b635365f70c91b3e52f70f")
+
+
+@datasets.register("mpi3d_real")
+class MPI3DReal(MPI3D):
+    """MPI3D, photographed."""
+
+    name = "mpi3d_real"
+    title = "MPI3D real"
+    summary = "MPI3D: a robot arm and an object, photographed"
+    files = _file("mpi3d_real")
+    remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802")

@@ -1,0 +1,58 @@
+"""Shapes3D: an object in a room, 480 000 images."""
+
+from pathlib import Path
+
+import numpy as np
+
+from lddr.data.arrays import MappedImages, Shape, converted, damaged, described
+from lddr.data.dataset import datasets
+from lddr.data.download import Remote
+from lddr.data.factors import Factor, Grid
+from lddr.data.official.base import SIDE, Official
+from lddr.data.stored import HDF5_SUFFIXES, stored
+
+HDF5 = "3dshapes/3dshapes.h5"
+NPZ = "3dshapes/look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz"
+
+
+@datasets.register("shapes3d")
+class Shapes3D(Official):
+    """A cube, cylinder, sphere or capsule in a room, in 10 hues each for floor, wall and object."""
+
+    name = "shapes3d"
+    title = "Shapes3D"
+    summary = "Shapes3D: a coloured object in a coloured room, seen from 15 sides"
+    files = ((HDF5, NPZ),)
+    remotes = (
+        Remote(
+            path=HDF5,
+            url="https://storage.googleapis.com/3d-shapes/3dshapes.h5",
+            checksum="sha256:0a0f6ed98baff276a50f3a081a7434d788da63cb135a98189b2a5b5769be1785",
+            size=267573662,
+        ),
+    )
+    space = Grid(
+        (
+            Factor("floor hue", 10),
+            Factor("wall hue", 10),
+            Factor("object hue", 10),
+            Factor("scale", 8),
+            Factor("shape", 4, ("cube", "cylinder", "sphere", "capsule")),
+            Factor("azimuth", 15, tuple(np.linspace(-30, 30, 15).tolist())),
+        )
+    )
+    image_shape = (SIDE, SIDE, 3)
+
+    def _open(self, paths: list[Path]) -> MappedImages:
+        images = stored(paths[0], "images")
+        images.expect((self.space.size, *self.image_shape))
+        if images.path.suffix in HDF5_SUFFIXES:
+            _check_labels(images.path, (self.space.size, len(self.space.factors)))
+        return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
+
+
+def _check_labels(path: Path, shape: Shape) -> None:
+    labels = stored(path, "labels")
+    if labels.shape != shape:
+        expected, found = (described(size, labels.dtype) for size in (shape, labels.shape))
+        raise damaged(path, f"the array 'labels' to be {expected}", found)

@@ -1,0 +1,134 @@
+"""SmallNORB: photographs of 50 toys of 5 categories, from NORB's own binary matrices."""
+
+import gzip
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lddr.data.arrays import MappedImages, Rows, Shape, converted, damaged
+from lddr.data.dataset import datasets
+from lddr.data.download import Remote
+from lddr.data.factors import Factor, Grid, Indices
+from lddr.data.official.base import SIDE, Official, resized
+
+BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
+TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
+PER_SPLIT = 24300
+AT_ONCE = 900  # images: a divisor of 24 300
+
+ADDRESS = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small"
+TRAINING = "smallnorb-5x46789x9x18x6x2x96x96-training"
+TESTING = "smallnorb-5x01235x9x18x6x2x96x96-testing"
+PUBLISHED = {  # file: bytes and SHA-256 of its .gz
+    f"{TRAINING}-dat.mat": (131896188, "5ffd6272a07d32695ee1082a26a41a93a37aab8c28da047f8c34ed348d214873"),
+    f"{TRAINING}-cat.mat": (348, "2784e542c1922060691090952b6cd6278879a216c90f81476f0f00256d42cdaa"),
+    f"{TRAINING}-info.mat": (71052, "de7eb932ebe7a4ee16217fead60660d0eb3d23632c2f4d1c51f88c501c17bf32"),
+    f"{TESTING}-dat.mat": (130799817, "cf7104eed3e51174d2f65b66d1e5878b9da233b886f161b0d88f4510ba2c7474"),
+    f"{TESTING}-cat.mat": (347, "ecaf6d5bb8c3bc5eab9cf0258f6d2198dd474e016e374836fc097f2e5ff509ff"),
+    f"{TESTING}-info.mat": (10428, "16adf314226327ee006d1a44db8cfef52773c06c829951d5653a9f6f310248a2"),
+}
+
+
+@datasets.register("smallnorb")
+class SmallNORB(Official):
+    """Toys of five categories, ten of each, on a turntable: the left camera, training and testing together."""
+
+    name = "smallnorb"
+    title = "SmallNORB"
+    summary = "SmallNORB: grey photographs of toys (which toy of its category is a hidden factor)"
+    files = tuple((f"small_norb/{name}", f"small_norb/{name}.gz") for name in PUBLISHED)
+    remotes = tuple(
+        Remote(path=f"small_norb/{name}.gz", url=f"{ADDRESS}/{name}.gz", checksum=f"sha256:{digest}", size=size)
+        for name, (size, digest) in PUBLISHED.items()
+    )
+    space = Grid(
+        (
+            Factor("category", 5, ("animal", "human", "airplane", "truck", "car")),
+            Factor("elevation", 9, tuple(range(30, 71, 5))),
+            Factor("azimuth", 18, tuple(range(0, 360, 20))),
+            Factor("lighting", 6),
+        ),
+        hidden=(Factor("instance", 10),),
+    )
+    image_shape = (SIDE, SIDE, 1)
+
+    def _open(self, paths: list[Path]) -> MappedImages:
+        shape = (self.space.size, *self.image_shape)
+        return converted(self.name, paths, 1, shape, lambda: _chunks(paths[:3], paths[3:], self.space))
+
+
+def _chunks(training: list[Path], testing: list[Path], space: Grid) -> Iterator[Rows]:
+    """The images in the order of their factors, which is not the order of the files."""
+    numbers = np.concatenate([_numbers(cat, info, space) for _, cat, info in (training, testing)])
+    filled = np.bincount(numbers, minlength=space.size)
+    if np.any(filled != 1):
+        found = f"{np.count_nonzero(filled == 0)} missing and {np.count_nonzero(filled > 1)} repeated"
+        raise damaged(training[2], "every combination of the factors once in training and testing", found)
+    images = np.empty((space.size, SIDE, SIDE, 1), np.uint8)
+    done = 0
+    for path in (training[0], testing[0]):
+        for pairs in _matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)):
+            images[numbers[done : done + len(pairs)], ..., 0] = resized(pairs[:, 0])
+            done += len(pairs)
+    yield from np.split(images, space.size // AT_ONCE)
+
+
+def _numbers(cat: Path, info: Path, space: Grid) -> Indices:
+    """The number of each image, by its category, elevation, azimuth, lighting and instance."""
+    category = np.concatenate(list(_matrix(cat, INTEGERS, (PER_SPLIT,))))
+    instance, elevation, azimuth, lighting = np.concatenate(list(_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T
+    columns = [
+        _within(cat, "category", category, 5),
+        _within(info, "elevation", elevation, 9),
+        _within(info, "azimuth", azimuth, 18, step=2),
+        _within(info, "lighting", lighting, 6),
+        _within(info, "instance", instance, 10),
+    ]
+    return space.number_of(np.stack(columns, axis=-1))
+
+
+def _within(path: Path, name: str, values: NDArray[np.int32], size: int, step: int = 1) -> NDArray[np.int32]:
+    wrong = (values < 0) | (values >= size * step) | (values % step > 0)
+    if wrong.any():
+        found = f"{values[wrong][0]} in row {np.argmax(wrong)}"
+        raise damaged(path, f"every {name} to be one of 0, {step}, … {(size - 1) * step}", found)
+    return values // step
+
+
+def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
+    """The rows of a NORB matrix of exactly this kind and shape, some at a time."""
+    width = prod(shape[1:]) * TYPES[magic].itemsize
+    with _opened(path) as file:
+        _check_header(path, file, magic, shape)
+        for start in range(0, shape[0], AT_ONCE):
+            data = file.read(AT_ONCE * width)
+            if len(data) < AT_ONCE * width:
+                raise damaged(path, f"{shape[0] * width} bytes of data", start * width + len(data))
+            yield np.frombuffer(data, TYPES[magic]).reshape(-1, *shape[1:])
+        if file.read(1):
+            raise damaged(path, f"{shape[0] * width} bytes of data", "more")
+
+
+def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
+    """Magic number, number of dimensions, and at least three of those, of which the surplus says nothing."""
+    numbers = 2 + max(3, len(shape))
+    header = file.read(4 * numbers)
+    found = struct.unpack(f"<{len(header) // 4}i", header[: len(header) // 4 * 4])
+    if len(found) < numbers or found[: 2 + len(shape)] != (magic, len(shape), *shape):
+        raise damaged(path, f"a NORB matrix that begins {(magic, len(shape), *shape)}", found)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            yield cast(BinaryIO, file)
+    except (EOFError, OSError, zlib.error) as error:
+        raise damaged(path, "a whole file", f"a broken one ({error})") from error

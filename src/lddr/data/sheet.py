@@ -1,0 +1,76 @@
+"""One picture of a dataset: a row for every factor with that factor varied, and rows of random images."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from lddr.data.dataset import Dataset, Images, stream
+from lddr.data.factors import FactorSpace, Indices
+from lddr.errors import UserError
+
+COLUMNS, GAP, RANDOM_ROWS = 10, 4, 3
+INK, PAPER = (40, 40, 40), (255, 255, 255)
+
+
+class Row(NamedTuple):
+    title: str
+    columns: Indices  # where the images stand
+    images: Images
+
+
+def factor_sheet(dataset: Dataset, seed: int = 0, cell: int = 64) -> Image.Image:
+    """Each factor varied around one random image, then random images; `cell` pixels to an image."""
+    generator = stream(seed, "sheet")
+    base = dataset.space.sample(generator, 1)[0]
+    rows = [_varied(dataset, base, factor, generator) for factor in range(len(dataset.space.factors))]
+    rows += [_random("random" if row == 0 else "", dataset, generator) for row in range(RANDOM_ROWS)]
+    return _paste(rows, cell)
+
+
+def overview(chosen: Sequence[Dataset], seed: int = 0, cell: int = 64) -> Image.Image:
+    """A row of random images for each of the datasets."""
+    generator = stream(seed, "overview")
+    return _paste([_random(dataset.name, dataset, generator) for dataset in chosen], cell)
+
+
+def _random(title: str, dataset: Dataset, generator: np.random.Generator) -> Row:
+    return Row(title, np.arange(COLUMNS), dataset.images(dataset.space.sample(generator, COLUMNS), generator))
+
+
+def _varied(dataset: Dataset, base: Indices, factor: int, generator: np.random.Generator) -> Row:
+    """Images like `base` with up to COLUMNS values of one factor; a gap where a combination is not there."""
+    space = dataset.space
+    values = np.unique(np.linspace(0, space.sizes[factor] - 1, COLUMNS).round().astype(np.int64))
+    wanted = np.repeat(space.factors_of(base)[np.newaxis], len(values), axis=0)
+    wanted[:, factor] = values
+    found = [(column, index) for column, row in enumerate(wanted) if (index := _image_with(space, row)) is not None]
+    columns, indices = np.array(found, np.int64).T
+    return Row(space.names[factor], columns, dataset.images(indices, generator))
+
+
+def _image_with(space: FactorSpace, factors: Indices) -> int | None:
+    try:
+        return int(space.indices_of(factors))
+    except UserError:
+        return None
+
+
+def _paste(rows: Sequence[Row], cell: int) -> Image.Image:
+    font = ImageFont.load_default(size=max(10, cell // 5))
+    margin = 2 * GAP + int(max(font.getlength(row.title) for row in rows))
+    sheet = Image.new("RGB", (margin + COLUMNS * (cell + GAP), GAP + len(rows) * (cell + GAP)), PAPER)
+    pen = ImageDraw.Draw(sheet)
+    for number, row in enumerate(rows):
+        top = GAP + number * (cell + GAP)
+        pen.text((margin - GAP, top + cell // 2), row.title, INK, font, anchor="rm")
+        for column, image in zip(row.columns, row.images, strict=True):
+            sheet.paste(as_picture(image, cell), (margin + int(column) * (cell + GAP), top))
+    return sheet
+
+
+def as_picture(image: Images, size: int) -> Image.Image:
+    """One (height, width, channels) image as an RGB picture, `size` pixels wide, its own pixels kept sharp."""
+    channels = np.broadcast_to(image, (*image.shape[:2], 3))
+    return Image.fromarray(np.ascontiguousarray(channels)).resize((size, size), Image.Resampling.NEAREST)

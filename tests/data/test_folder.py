@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+
+
+def flat(folder, name, colour, size=(20, 30), mode="RGB"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size, colour).save(path)
+
+
+def test_pictures_are_sorted_scaled_and_coloured(tmp_path):
+    for name, colour in (("b.jpg", (0, 200, 0)), ("a.png", (200, 0, 0)), ("sub/c.PNG", (0, 0, 200))):
+        flat(tmp_path, name, colour)
+    (tmp_path / "notes.txt").write_text("no picture")
+    dataset = load_dataset(str(tmp_path))
+    assert dataset.image_shape == (64, 64, 3)
+    assert len(dataset) == 3
+    assert dataset.space.names == ()
+    assert np.allclose(dataset.images([0, 1, 2]).mean(axis=(1, 2)), np.diag([200, 200, 200]), atol=3)
+    assert dataset.batch(0, 0, 5).shape == (5, 64, 64, 3)
+
+
+def test_grey_pictures_give_one_channel_and_one_coloured_among_them_gives_three(tmp_path):
+    flat(tmp_path, "a.png", 100, mode="L")
+    flat(tmp_path, "b.png", 200, mode="L")
+    assert load_dataset(str(tmp_path)).images([0, 1])[:, 5, 5].tolist() == [[100], [200]]
+    flat(tmp_path, "c.png", (10, 20, 30))
+    assert load_dataset(str(tmp_path)).images([0, 2])[:, 5, 5].tolist() == [[100] * 3, [10, 20, 30]]
+
+
+def test_what_is_transparent_becomes_black_and_16_bits_become_8(tmp_path):
+    flat(tmp_path / "clear", "a.png", (250, 250, 250, 0), mode="RGBA")
+    assert not load_dataset(str(tmp_path / "clear")).images([0]).any()
+    (tmp_path / "deep").mkdir()
+    Image.fromarray(np.full((64, 64), 0x8000, np.uint16)).save(tmp_path / "deep" / "a.png")
+    assert np.all(load_dataset(str(tmp_path / "deep")).images([0]) == 0x80)
+
+
+def test_a_picture_of_the_right_size_is_taken_as_it_is(tmp_path):
+    image = np.random.default_rng(0).integers(256, size=(32, 32, 3), dtype=np.uint8)
+    Image.fromarray(image).save(tmp_path / "a.png")
+    assert np.array_equal(load_dataset(str(tmp_path), resolution=32).images([0])[0], image)
+
+
+def test_a_changed_folder_is_read_again(tmp_path):
+    flat(tmp_path, "a.png", (1, 1, 1))
+    assert len(load_dataset(str(tmp_path))) == 1
+    flat(tmp_path, "b.png", (9, 9, 9))
+    assert load_dataset(str(tmp_path)).images([0, 1])[:, 0, 0, 0].tolist() == [1, 9]
+
+
+def test_factors_come_from_a_table_row_by_row(tmp_path):
+    for number in range(4):
+        flat(tmp_path, f"{number}.png", (number, 0, 0))
+    (tmp_path / "factors.csv").write_text("shape,angle\nbox,10\nball,2.5\nbox,2.5\nball,10\n")
+    space = load_dataset(str(tmp_path)).space
+    assert space.names == ("shape", "angle")
+    assert space.sizes == (2, 2)
+    assert [factor.values for factor in space.factors] == [("ball", "box"), (2.5, 10.0)]
+    assert space.factors_of(np.arange(4)).tolist() == [[1, 1], [0, 0], [1, 0], [0, 1]]
+    assert space.indices_of([[0, 1], [1, 0]]).tolist() == [3, 2]
+
+
+def test_a_column_of_file_names_overrules_the_order(tmp_path):
+    for name in ("a.png", "b.png", "sub/c.png"):
+        flat(tmp_path, name, (1, 2, 3))
+    (tmp_path / "factors.csv").write_text("file,x\nsub/c.png,3\na.png,1\nb.png,2\n", encoding="utf-8-sig")
+    dataset = load_dataset(str(tmp_path))
+    assert dataset.space.names == ("x",)
+    assert dataset.space.factors_of([0, 1, 2])[:, 0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ("x\n1\n", "has 1 rows but the folder has 2 images"),
+        ("x,x\n1,2\n3,4\n", "distinct column names"),
+        ("", "distinct column names"),
+        ("x,y\n1,2\n3\n", "row 3: expected 2 values"),
+        ("x,y\n1,2\n3,\n", "row 3: expected 2 values"),
+        ("file,x\na.png,1\nzzz.png,2\n", "no row for the image b.png"),
+    ],
+)
+def test_a_wrong_table_is_a_sentence(tmp_path, table, sentence):
+    flat(tmp_path, "a.png", (0, 0, 0))
+    flat(tmp_path, "b.png", (0, 0, 0))
+    (tmp_path / "factors.csv").write_text(table)
+    with pytest.raises(UserError, match=sentence):
+        load_dataset(str(tmp_path))
+
+
+def test_a_broken_picture_is_named_and_nothing_is_cached(tmp_path):
+    flat(tmp_path, "a.png", (0, 0, 0), size=(500, 500))
+    whole = (tmp_path / "a.png").read_bytes()
+    (tmp_path / "b.png").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"b\.png is not a readable image"):
+        load_dataset(str(tmp_path))
+    (tmp_path / "b.png").write_bytes(b"no picture at all")
+    with pytest.raises(UserError, match=r"b\.png is not a readable image"):
+        load_dataset(str(tmp_path))
+    (tmp_path / "b.png").write_bytes(whole)
+    assert len(load_dataset(str(tmp_path))) == 2
+
+
+def test_a_picture_too_large_to_be_one_is_refused(tmp_path, monkeypatch):
+    flat(tmp_path, "a.png", (0, 0, 0), size=(300, 300))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(UserError, match=r"a\.png is not a readable image"):
+        load_dataset(str(tmp_path))
+
+
+IMAGES = np.random.default_rng(0).integers(256, size=(6, 64, 64, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed], ids=["stored", "compressed"])
+@pytest.mark.parametrize(
+    ("saved", "expected"),
+    [
+        (IMAGES, IMAGES),
+        (IMAGES.transpose(0, 3, 1, 2), IMAGES),
+        (IMAGES[..., 0], IMAGES[..., :1]),
+        (IMAGES.astype(np.float32) / 255, IMAGES),
+        (IMAGES[..., :1] > 127, 255 * (IMAGES[..., :1] > 127)),
+    ],
+    ids=["channels last", "channels first", "grey", "floats", "truth values"],
+)
+def test_arrays_in_any_common_form(tmp_path, save, saved, expected):
+    save(tmp_path / "mine.npz", images=saved)
+    dataset = load_dataset(str(tmp_path / "mine.npz"))
+    assert dataset.name == "mine"
+    assert dataset.image_shape == expected.shape[1:]
+    assert np.array_equal(dataset.images(np.arange(6)), expected)
+
+
+def test_arrays_are_scaled_too(tmp_path):
+    np.savez(tmp_path / "mine.npz", images=np.full((2, 40, 50, 1), 77, np.uint8))
+    assert np.all(load_dataset(str(tmp_path / "mine.npz")).images([0, 1]) == 77)
+    assert load_dataset(str(tmp_path / "mine.npz"), resolution=32).image_shape == (32, 32, 1)
+
+
+def test_factors_in_an_archive(tmp_path):
+    factors = np.array([[0, 5], [1, 5], [0, 7], [1, 7], [2, 5], [2, 5]])
+    np.savez(tmp_path / "mine.npz", images=IMAGES, factors=factors, factor_names=["shape", "angle"])
+    space = load_dataset(str(tmp_path / "mine.npz")).space
+    assert space.names == ("shape", "angle")
+    assert space.sizes == (3, 2)
+    assert space.factors_of([3]).tolist() == [[1, 1]]
+    np.savez(tmp_path / "nameless.npz", images=IMAGES, factors=factors)
+    assert load_dataset(str(tmp_path / "nameless.npz")).space.names == ("factor 0", "factor 1")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"pictures": IMAGES}, "'images'"),
+        ({"images": IMAGES[0, 0]}, r"save it as \(images, height, width, 1 or 3\)"),
+        ({"images": IMAGES.astype(float)}, "uint8 from 0 to 255 or floats from 0 to 1"),
+        ({"images": IMAGES.astype(object)}, "plain numbers"),
+        ({"images": IMAGES, "factors": np.zeros((5, 2), int)}, r"save it as \(6 images, factors\)"),
+        ({"images": IMAGES, "factors": np.full((6, 2), None)}, "Python objects"),
+        ({"images": IMAGES, "factors": np.zeros((6, 2), int), "factor_names": ["a"]}, "2 distinct names"),
+        ({"images": IMAGES, "factors": np.full((6, 2), np.nan)}, "not finite"),
+    ],
+)
+def test_a_wrong_archive_is_a_sentence(tmp_path, arrays, sentence):
+    np.savez(tmp_path / "mine.npz", allow_pickle=True, **arrays)
+    with pytest.raises(UserError, match=sentence):
+        load_dataset(str(tmp_path / "mine.npz"))
+
+
+def test_what_is_not_there_or_not_images_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match="does not exist; give a folder of images"):
+        load_dataset(str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="no images in"):
+        load_dataset(str(tmp_path))
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(UserError, match=r"neither a folder of images nor an \.npz file"):
+        load_dataset(str(tmp_path / "a.txt"))
+    with pytest.raises(UserError, match="16x16 up to 128x128"):
+        load_dataset(str(tmp_path), resolution=1000)

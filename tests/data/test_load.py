@@ -1,0 +1,31 @@
+import pytest
+
+from lddr.data.dataset import datasets
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+
+DRAWN = [name for name in datasets if datasets[name].origin == "drawn"]
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_datasets_load_by_name_at_two_resolutions(name):
+    assert load_dataset(name).image_shape[:2] == (64, 64)
+    assert load_dataset(name, resolution=32).image_shape[:2] == (32, 32)
+
+
+def test_official_datasets_have_one_resolution():
+    with pytest.raises(UserError, match="dsprites comes at 64x64 only"):
+        load_dataset("dsprites", resolution=32)
+
+
+def test_an_unknown_name_is_no_path():
+    with pytest.raises(UserError, match="unknown dataset 'circels'; did you mean 'circles'"):
+        load_dataset("circels")
+
+
+def test_a_name_wins_over_a_folder_of_the_same_name(tmp_path, monkeypatch):
+    (tmp_path / "circles").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_dataset("circles").name == "circles"
+    with pytest.raises(UserError, match="no images in"):
+        load_dataset("./circles")

@@ -1,0 +1,201 @@
+import io
+import pickle
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from lddr.data import stored as module
+from lddr.data.stored import Hdf5Array, NpzArray, stored
+from lddr.errors import UserError
+
+SHAPE = (50, 6, 5)
+IMAGES = np.random.default_rng(0).integers(256, size=SHAPE, dtype=np.uint8)
+
+
+def save_hdf5(path: Path, **options: object) -> None:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("images", data=IMAGES, **options)
+
+
+WRITERS: dict[str, Callable[[Path], None]] = {
+    "plain.npz": lambda path: np.savez(path, labels=np.arange(3), images=IMAGES),
+    "packed.npz": lambda path: np.savez_compressed(path, labels=np.arange(3), images=IMAGES),
+    "plain.h5": save_hdf5,
+    "packed.hdf5": lambda path: save_hdf5(path, chunks=(7, 2, 5), compression="gzip"),
+    "deep.hdf5": lambda path: save_hdf5(path, chunks=(40, 1, 1), compression="gzip"),
+}
+
+
+@pytest.fixture(params=WRITERS)
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / request.param
+    WRITERS[request.param](path)
+    return path
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 7, 16, 50, 1000])
+@pytest.mark.parametrize("slab", [1, 10_000])
+def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", rows_at_once * IMAGES[0].nbytes)
+    monkeypatch.setattr(module, "SLAB", slab)
+    array = stored(path, "images")
+    chunks = [chunk.copy() for chunk in array.chunks()]
+    assert array.shape == SHAPE
+    assert max(map(len, chunks)) <= rows_at_once
+    np.testing.assert_array_equal(np.concatenate(chunks), IMAGES)
+
+
+def test_only_a_plain_npz_is_mapped_in_place(path: Path) -> None:
+    rows = stored(path, "images").mapped()
+    assert (rows is not None) == (path.name == "plain.npz")
+    if rows:
+        assert rows.path == path
+        np.testing.assert_array_equal(rows.take([49, 0, 7]), IMAGES[[49, 0, 7]])
+
+
+def test_a_missing_key_is_said_with_those_that_are_there(path: Path) -> None:
+    with pytest.raises(UserError, match=rf"{path.name}: expected an array 'imgs', found .*images"):
+        stored(path, "imgs")
+
+
+@pytest.mark.parametrize("part", [0, 0.3, 0.7, 0.99])
+def test_a_file_cut_short_is_refused(path: Path, part: float) -> None:
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    with pytest.raises(UserError, match=rf"{path.name}: expected a whole .*, found a broken one"):
+        list(stored(path, "images").chunks())
+
+
+def test_another_kind_of_file_is_refused(path: Path) -> None:
+    path.write_text("<html>404</html>")
+    with pytest.raises(UserError, match=rf"{path.name}: expected a whole .*, found a broken one"):
+        stored(path, "images")
+
+
+def place_of_data(path: Path) -> int:
+    """A byte in the middle of the compressed data."""
+    if path.suffix == ".npz":
+        return path.stat().st_size // 2
+    with h5py.File(path) as file:
+        block = file["images"].id.get_chunk_info(0)
+        return block.byte_offset + block.size // 2
+
+
+@pytest.mark.parametrize("name", ["packed.npz", "packed.hdf5"])
+def test_a_flipped_bit_is_noticed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    content = bytearray(path.read_bytes())
+    content[place_of_data(path)] ^= 0x10
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"{name}: expected .*, found"):
+        list(stored(path, "images").chunks())
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "found"),
+    [
+        ((49, 6, 5), "u1", "49x6x5 uint8"),
+        ((50, 30), "u1", "50x30 uint8"),
+        (SHAPE, "i2", "50x6x5 int16"),
+        ((), "u1", "a single uint8"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["a.npz", "a.h5"])
+def test_another_shape_or_type_is_refused(tmp_path: Path, kind: str, shape: tuple, dtype: str, found: str) -> None:
+    path, array = tmp_path / kind, np.zeros(shape, dtype)
+    if kind == "a.npz":
+        np.savez(path, images=array)
+    else:
+        with h5py.File(path, "w") as file:
+            file["images"] = array
+    with pytest.raises(UserError, match=f"{kind}: expected the array 'images' to be 50x6x5 uint8, found {found}"):
+        stored(path, "images").expect(SHAPE)
+
+
+def test_a_group_is_no_array(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_group("images")
+    with pytest.raises(UserError, match=r"expected an array 'images', found images"):
+        Hdf5Array(tmp_path / "a.h5", "images")
+
+
+class Bomb:
+    def __reduce__(self) -> tuple:
+        return (pytest.fail, ("a pickle was loaded",))
+
+
+def test_pickled_objects_are_refused_and_not_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=np.array([Bomb()], dtype=object), fine=IMAGES)
+    with pytest.raises(UserError, match=r"expected the array 'images' to hold plain numbers in C order, found Python"):
+        NpzArray(tmp_path / "a.npz", "images")
+    NpzArray(tmp_path / "a.npz", "fine").expect(SHAPE)
+
+
+def test_fortran_order_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=np.asfortranarray(IMAGES))
+    with pytest.raises(UserError, match=r"in C order, found Fortran order"):
+        NpzArray(tmp_path / "a.npz", "images")
+
+
+def npy_bytes(header: str, version: tuple[int, int] = (1, 0)) -> bytes:
+    length = struct.pack("<H" if version == (1, 0) else "<I", len(header))
+    return b"\x93NUMPY" + bytes(version) + length + header.encode("latin1") + IMAGES.tobytes()
+
+
+def write_member(path: Path, content: bytes, compression: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("images.npy", content)
+    return path
+
+
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+@pytest.mark.parametrize("shape", ["(50, 6, 5)", "(50L, 6L, 5L)"])
+def test_old_headers_are_understood(tmp_path: Path, version: tuple[int, int], shape: str) -> None:
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n"
+    array = NpzArray(write_member(tmp_path / "a.npz", npy_bytes(header, version)), "images")
+    rows = array.mapped()
+    assert rows is not None
+    np.testing.assert_array_equal(rows.take(range(50)), IMAGES)
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", npy_bytes("garbage"), npy_bytes("{}", (9, 0))])
+def test_a_member_that_is_no_array_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(UserError, match=r"a.npz: expected an .npy array under 'images', found something else"):
+        NpzArray(write_member(tmp_path / "a.npz", content), "images")
+
+
+@pytest.mark.parametrize("surplus", [-1, 1])
+def test_more_or_less_data_than_the_header_says_is_refused(tmp_path: Path, surplus: int) -> None:
+    file = io.BytesIO()
+    np.save(file, IMAGES)
+    content = (file.getvalue() + b"x")[: len(file.getvalue()) + surplus]
+    with pytest.raises(UserError, match=rf"expected 50x6x5 uint8 under 'images', found {1500 + surplus} bytes of data"):
+        NpzArray(write_member(tmp_path / "a.npz", content), "images")
+
+
+def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=IMAGES)
+    content = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "a.npz").write_bytes(content.replace(IMAGES[20].tobytes(), IMAGES[21].tobytes()))
+    with pytest.raises(UserError, match=r"a.npz: expected a whole .npz archive, found a broken one \(Bad CRC"):
+        list(NpzArray(tmp_path / "a.npz", "images").chunks())
+
+
+@pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 99)])  # encrypted; compressed in a way nobody knows
+def test_unreadable_members_are_refused(tmp_path: Path, offset: int, value: int) -> None:
+    np.savez(tmp_path / "a.npz", images=IMAGES)
+    content = bytearray((tmp_path / "a.npz").read_bytes())
+    content[content.rindex(b"PK\1\2") + offset] = value
+    (tmp_path / "a.npz").write_bytes(content)
+    with pytest.raises(UserError, match=r"a.npz: expected a plain .npz archive, found an unreadable one"):
+        NpzArray(tmp_path / "a.npz", "images")
+
+
+def test_the_pickle_is_a_bomb() -> None:
+    with pytest.raises(pytest.fail.Exception):
+        pickle.loads(pickle.dumps(Bomb()))  # noqa: S301 - shows that the test above can fail

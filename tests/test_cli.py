@@ -1,0 +1,72 @@
+import subprocess
+import sys
+
+import pytest
+
+from lddr.cli import main
+
+HEAVY = {"torch", "sklearn", "matplotlib", "ray", "gradio", "scipy", "h5py", "numpy"}
+
+
+def lddr(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "lddr", *words], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["data", "--help"], ["data", "show", "--help"], ["bench", "--help"]])
+def test_help_answers_without_importing_anything_heavy(words):
+    code = (
+        "import sys\nfrom lddr.cli import main\n"
+        f"try: main({words})\nexcept SystemExit as end: code = end.code\n"
+        f"print(code, sorted({HEAVY} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "0 []"
+
+
+def test_import_lddr_is_light_and_its_names_are_there():
+    code = f"import sys, lddr\nprint(sorted({HEAVY} & set(sys.modules)))\nprint(lddr.load_dataset('circles'))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    light, dataset = run.stdout.splitlines()
+    assert light == "[]"
+    assert dataset.startswith("<circles: 1600 images")
+
+
+def test_every_public_name_exists():
+    import lddr
+
+    assert all(getattr(lddr, name) is not None for name in dir(lddr))
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = lddr.nonsense
+
+
+def test_a_users_mistake_is_one_sentence_and_exit_code_2():
+    run = lddr("data", "show", "sprits")
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert run.stderr.startswith("lddr: unknown dataset 'sprits'; did you mean 'sprites'?")
+    assert run.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback():
+    run = lddr("data", "show", "sprits", "--debug")
+    assert "Traceback" in run.stderr
+    assert "UserError" in run.stderr
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["data", "show"], ["data", "show", "circles", "--sed", "1"], []])
+def test_a_misspelt_command_is_explained_and_exits_with_2(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch, capsys):
+    def interrupted(markdown: bool) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lddr.data.commands.list_datasets", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main(["data", "list"])
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "lddr: stopped\n"

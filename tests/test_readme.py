@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from lddr.data.commands import markdown_table
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_table_of_datasets_is_that_of_the_registry():
+    assert markdown_table() in (ROOT / "README.md").read_text(), "paste the output of: lddr data list --markdown"
+
+
+def test_the_files_it_links_to_exist():
+    import re
+
+    for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
