@@ -1,9 +1,9 @@
-"""Files that are whole or not there: write beside, flush to disk, rename."""
+"""Files that are whole or not there: write beside, flush to disk, rename; and one writer at a time."""
 
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -37,6 +37,27 @@ def written_whole(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
             raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
         raise
+
+
+@contextmanager
+def alone(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Be the only process that makes `path`, waiting for another one as long as it takes; a dead one does not count."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        if say is not None:
+            say(f"another process is making {path.name}: waiting for it")
+        lock.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write {path.parent}: {error.strerror}; free it or choose another place") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _flush(path: Path) -> None:

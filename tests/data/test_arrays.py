@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lddr.data import arrays
-from lddr.data.arrays import MappedImages, converted
+from lddr.data.arrays import Chunk, MappedImages, converted
 from lddr.errors import UserError
 
 SHAPE = (600, 4, 3)
@@ -81,8 +81,8 @@ def test_rows_are_right_after_the_pages_were_let_go(
         np.testing.assert_array_equal(mapped.take(range(600)), images)
 
 
-def counted(images: np.ndarray, calls: list[int]) -> Callable[[], Iterator[np.ndarray]]:
-    def chunks() -> Iterator[np.ndarray]:
+def counted(images: np.ndarray, calls: list[int]) -> Callable[[], Iterator[Chunk]]:
+    def chunks() -> Iterator[Chunk]:
         calls.append(1)
         yield from np.split(images, 6)
 
@@ -126,8 +126,16 @@ def test_blank_stretches_are_kept(source: Path, images: np.ndarray, blank: slice
     np.testing.assert_array_equal(rows.take(range(600)), images)
 
 
+def test_chunks_may_come_in_any_order(source: Path, images: np.ndarray) -> None:
+    images[100:300] = 0
+    order = np.random.default_rng(1).permutation(600).reshape(6, 100)
+    order[2].sort()
+    rows = converted("some", [source], 1, SHAPE, lambda: ((numbers, images[numbers]) for numbers in order))
+    np.testing.assert_array_equal(rows.take(range(600)), images)
+
+
 def test_a_failed_conversion_leaves_nothing_behind(cache: Path, source: Path, images: np.ndarray) -> None:
-    def chunks() -> Iterator[np.ndarray]:
+    def chunks() -> Iterator[Chunk]:
         yield images[:100]
         raise UserError("the source is broken")
 
@@ -144,11 +152,12 @@ def test_a_conversion_of_the_wrong_length_is_refused(cache: Path, source: Path, 
 
 
 def test_the_draft_of_a_killed_process_is_cleared_away(cache: Path, source: Path, images: np.ndarray) -> None:
-    cache.mkdir(parents=True)
-    (cache / ".some-0123-4567.npy").write_bytes(b"half")
-    (cache / ".something-0123-4567.npy").write_bytes(b"another's")
     converted("some", [source], 1, SHAPE, counted(images, []))
-    assert [name for name in visible(cache) if name.startswith(".")] == [".something-0123-4567.npy"]
+    (name,) = visible(cache)
+    (cache / name).rename(cache / f".{Path(name).stem}-01234567.npy")
+    (cache / ".something-else-01234567.npy").write_bytes(b"another's")
+    converted("some", [source], 1, SHAPE, counted(images, []))
+    assert visible(cache) == [".something-else-01234567.npy", name]
 
 
 def test_too_little_space_is_said_before_anything_is_written(

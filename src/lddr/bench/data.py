@@ -10,6 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -17,6 +19,7 @@ from rich.table import Table
 from lddr.bench.timing import in_fresh_process, interleaved, resident_megabytes
 from lddr.data.dataset import Dataset, Images, datasets, stream
 from lddr.data.load import load_dataset
+from lddr.data.rendered.circles import CORNERS
 from lddr.files import written_whole
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096
@@ -29,7 +32,7 @@ def run_bench(batches: int, out: Path | None) -> None:
         rows = [measure(name, batches) for name in track(names, "measuring", console=Console(stderr=True))]
     table = Table(box=None, header_style="bold", title="float batches of 64 (median of interleaved repeats)")
     for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading == "dataset" else "right")
+        table.add_column(heading, justify="left" if heading == "dataset" else "right", no_wrap=heading == "dataset")
     for row in rows:
         table.add_row(*(value if isinstance(value, str) else f"{value:,.1f}" for value in row.values()))
     Console().print(table)
@@ -64,26 +67,60 @@ def our_batches(dataset: Dataset, batches: int) -> Callable[[], int]:
 
 
 def usual_batches(dataset: Dataset) -> Callable[[], int]:
-    """What the peers do: images held as an array, a map-style dataset, one call and one conversion per image."""
+    """What the peers do: a call per image that makes it and converts it, and a DataLoader that stacks them."""
     import torch
     from torch.utils.data import DataLoader
 
-    held = np.ascontiguousarray(dataset.images(dataset.space.sample(stream(0, "held"), HELD), stream(0, "chance")))
+    random = np.random.RandomState(0)
+    make_one = _drawn_one_by_one if dataset.name == "circles" else _looked_up_one_by_one(dataset)
 
     class PerImage(torch.utils.data.Dataset):
         def __len__(self) -> int:
             return PEER_BATCHES * BATCH
 
-        def __getitem__(self, index: int) -> torch.Tensor:
-            image = held[np.random.randint(HELD)]  # noqa: NPY002 (as the peers draw)
-            return torch.from_numpy(image.astype(np.float32) / 255).permute(2, 0, 1)
+        def __getitem__(self, _: int) -> torch.Tensor:
+            return torch.from_numpy(make_one(random)).permute(2, 0, 1)
 
-    loader = DataLoader(PerImage(), batch_size=BATCH, shuffle=True)
+    loader = DataLoader(PerImage(), batch_size=BATCH)
 
     def run() -> int:
         return sum(len(batch) for batch in loader)
 
     return run
+
+
+def _drawn_one_by_one(random: np.random.RandomState) -> NDArray[np.float32]:
+    """Circles as Spriteworld draws them: a polygon on a canvas."""
+    canvas = Image.new("L", (64, 64))
+    ImageDraw.Draw(canvas).polygon([tuple(corner) for corner in 64 * (random.uniform(0.2, 0.8, 2) + CORNERS)], fill=255)
+    return np.flipud(np.asarray(canvas).astype(np.float32) / np.float32(255))[..., np.newaxis].copy()
+
+
+def _looked_up_one_by_one(dataset: Dataset) -> Callable[[np.random.RandomState], NDArray[np.float32]]:
+    """All images held as one array; a draw of one value of every factor, the number, a look-up, a conversion."""
+    chance = {"color_sprites": _colour_one, "noisy_sprites": _noise_one}.get(dataset.name, _as_it_is)
+    plain = dataset if chance is _as_it_is else load_dataset("sprites")
+    held = np.ascontiguousarray(plain.images(plain.space.sample(stream(0, "held"), HELD)))
+    sizes = dataset.space.sizes
+    bases = np.cumprod([1, *sizes[:0:-1]])[::-1]
+
+    def look_up(random: np.random.RandomState) -> NDArray[np.float32]:
+        factors = np.stack([random.randint(size, size=1) for size in sizes], axis=1)
+        return chance(held[np.dot(factors, bases) % HELD].astype(np.float32)[0] / 255, random)
+
+    return look_up
+
+
+def _as_it_is(image: NDArray[np.float32], random: np.random.RandomState) -> NDArray[np.float32]:
+    return image
+
+
+def _colour_one(image: NDArray[np.float32], random: np.random.RandomState) -> NDArray[np.float32]:
+    return np.repeat(image, 3, axis=2) * random.uniform(0.5, 1, 3).astype(np.float32)
+
+
+def _noise_one(image: NDArray[np.float32], random: np.random.RandomState) -> NDArray[np.float32]:
+    return np.minimum(np.repeat(image, 3, axis=2) + random.uniform(0, 1, (64, 64, 3)).astype(np.float32), 1)
 
 
 def start_up(name: str) -> dict[str, float]:

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.data.factors import Indices
 from lddr.data.locations import cache_folder
 from lddr.errors import UserError
-from lddr.files import written_whole
+from lddr.files import alone, written_whole
 
 Rows = NDArray[np.uint8]  # (rows, …)
+Chunk = Rows | tuple[Indices, Rows]  # the rows that come next, or row numbers and the rows that belong there
 Shape = tuple[int, ...]
 
 KEPT = 384 << 20  # bytes of a mapping that one process may hold: enough for all of dSprites
@@ -28,7 +30,7 @@ AT_ONCE = 256  # rows copied before looking how much is held
 
 def damaged(path: Path, expected: object, found: object) -> UserError:
     """The one sentence about a file that is not what it should be."""
-    return UserError(f"{path}: expected {expected}, found {found}; replace it with the official file")
+    return UserError(f"{path}: expected {expected}, found {found}; mend or replace that file")
 
 
 def described(shape: Shape, dtype: np.dtype | str = "uint8") -> str:
@@ -84,7 +86,7 @@ def _resident() -> int:
         os.close(statistics)
 
 
-def _row_numbers(indices: ArrayLike, limit: int) -> NDArray[np.int64]:
+def _row_numbers(indices: ArrayLike, limit: int) -> Indices:
     wanted = np.asarray(indices)
     if wanted.size and wanted.dtype.kind not in "iu":
         raise UserError(f"image numbers must be integers, not {wanted.dtype}")
@@ -94,7 +96,7 @@ def _row_numbers(indices: ArrayLike, limit: int) -> NDArray[np.int64]:
 
 
 def converted(
-    name: str, sources: Iterable[Path], version: int, shape: Shape, chunks: Callable[[], Iterable[Rows]]
+    name: str, sources: Iterable[Path], version: int, shape: Shape, chunks: Callable[[], Iterable[Chunk]]
 ) -> MappedImages:
     """The array `chunks` gives piece by piece, from the cache; written there first unless these sources already were.
 
@@ -102,7 +104,7 @@ def converted(
     """
     path = cache_folder() / "arrays" / f"{name}-{_fingerprint(sources, version)}.npy"
     if not path.exists():
-        with _alone(path.with_name(f".{name}.lock")):
+        with alone(path):
             if not path.exists():
                 _write(path, name, shape, chunks)
     return _mapped_npy(path)
@@ -114,45 +116,38 @@ def _fingerprint(sources: Iterable[Path], version: int) -> str:
     return hashlib.sha256(repr((facts, version)).encode()).hexdigest()[:16]
 
 
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Hold the lock, waiting for it as long as it takes."""
-    from filelock import FileLock
-
-    holder = FileLock(lock)
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        holder.acquire()
-    except OSError as error:
-        raise UserError(f"cannot write {lock.parent}: {error.strerror}; make it writable") from error
-    try:
-        yield
-    finally:
-        holder.release()
+def _numbered(chunks: Iterable[Chunk]) -> Iterator[tuple[Indices, Rows]]:
+    start = 0
+    for chunk in chunks:
+        numbers, rows = chunk if isinstance(chunk, tuple) else (np.arange(start, start + len(chunk)), chunk)
+        yield numbers, rows
+        start += len(rows)
 
 
-def _write(path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Rows]]) -> None:
-    for left_over in path.parent.glob(
-        f".{name}-*{path.suffix}"
-    ):  # drafts of a process that was killed: we hold the lock
+def _write(path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Chunk]]) -> None:
+    for left_over in path.parent.glob(f".{path.stem}-*{path.suffix}"):  # a killed process left it: we hold the lock
         left_over.unlink()
     _check_space(path.parent, name, prod(shape))
     with written_whole(path) as draft, draft.open("wb") as file, _progress(name, shape[0]) as advance:
         npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
-        end = file.tell() + prod(shape)
-        for chunk in chunks():
-            _append(file, chunk)
-            advance(len(chunk))
-        if file.tell() != end:
-            raise ValueError(f"the conversion of {name} gave {file.tell() - end:+} bytes too many")
-        file.truncate()
+        start, given = file.tell(), 0
+        for numbers, rows in _numbered(chunks()):
+            _put(file, start, numbers, rows)
+            given += len(rows)
+            advance(len(rows))
+        if given != shape[0]:
+            raise ValueError(f"the conversion of {name} gave {given} rows instead of {shape[0]}")
+        file.truncate(start + prod(shape))
 
 
-def _append(file: BinaryIO, chunk: Rows) -> None:
-    if chunk.any():
-        file.write(np.ascontiguousarray(chunk).data)
-    else:
-        file.seek(chunk.nbytes, 1)  # blank stretches stay holes, which take neither time nor disk
+def _put(file: BinaryIO, start: int, numbers: Indices, rows: Rows) -> None:
+    """Write rows where they belong, those that follow one another at once."""
+    gaps = np.flatnonzero(np.diff(numbers) != 1) + 1
+    for first, last in zip((0, *gaps), (*gaps, len(rows)), strict=True):
+        run = np.ascontiguousarray(rows[first:last])
+        if run.any():  # blank stretches stay holes, which take neither time nor disk
+            file.seek(start + int(numbers[first]) * run[0].nbytes)
+            file.write(run.data)
 
 
 def _check_space(folder: Path, name: str, needed: int) -> None:

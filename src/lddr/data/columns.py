@@ -25,7 +25,7 @@ def factor_table(columns: Columns, count: int) -> Table:
 
 
 def columns_of_csv(path: Path, files: list[str]) -> Columns:
-    """The columns of factors.csv in the order of `files`, which a column may name; nothing when there is no such table."""
+    """The columns of factors.csv in the order of `files`, by name where a column has names; nothing without a table."""
     if not path.exists():
         return {}
     with path.open(newline="", encoding="utf-8-sig") as file:

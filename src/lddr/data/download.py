@@ -1,7 +1,6 @@
 """Fetch official files: resumed when interrupted, checked before they get their name."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 
 from lddr.data.archives import unpack
 from lddr.errors import UserError
+from lddr.files import alone
 
 # What needs requests, rich or filelock is imported where it is used: every reader of official files takes `Remote`
 # from here, and `lddr --help` must not wait for them.
@@ -152,7 +152,7 @@ def _fetch_one(remote: Remote, folder: Path, mirror: str | None, bar: "Bar", pau
     file = remote.file(folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(file, bar):
+        with alone(file, bar.say):
             if not remote.is_there(folder):  # it may have come while we waited
                 _obtain(remote, file, mirror, bar, pauses)
                 _unpack(remote, file, folder, bar)
@@ -176,23 +176,6 @@ def _unpack(remote: Remote, archive: Path, folder: Path, bar: "Bar") -> None:
         with bar.reading(archive, "unpacking") as handle:
             unpack(handle, remote.members, folder / remote.path)
         archive.unlink()
-
-
-@contextmanager
-def _alone(file: Path, bar: "Bar") -> Iterator[None]:
-    """Hold the file's lock, so that two downloads of the same file come one after the other."""
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(file.with_name(f".{file.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        bar.say(f"{file.name} is being fetched by another process: waiting for it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _verdict(remote: Remote, folder: Path, progress: "Progress") -> Verdict:

@@ -110,7 +110,11 @@ class Grid(FactorSpace):
 
     def values_of(self, indices: ArrayLike) -> Indices:
         """The values of all factors, the hidden ones last: (…) → (…, factors + hidden)."""
-        return np.stack(np.unravel_index(_whole_numbers(indices, self.size, "image"), self.all_sizes), axis=-1)
+        try:
+            columns = np.unravel_index(np.asarray(indices), self.all_sizes)
+        except (TypeError, ValueError):  # say what is wrong with the numbers, or bear with an empty list
+            columns = np.unravel_index(_whole_numbers(indices, self.size, "image"), self.all_sizes)
+        return np.stack(columns, axis=-1)
 
     def number_of(self, values: ArrayLike) -> Indices:
         """The image number of the values of all factors, the hidden ones last: (…, factors + hidden) → (…)."""

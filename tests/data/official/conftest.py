@@ -29,9 +29,10 @@ def _places(folder: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Iterator[Path]:
-    """An empty data folder and an empty cache for one test."""
+    """An empty data folder and an empty cache for one test, removed afterwards: full-length files are large."""
     with _places(tmp_path) as folder:
         yield folder
+    shutil.rmtree(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ CARS = 183
 def views(car: int) -> np.ndarray:
     """Flat pictures whose three channels are elevation, azimuth and car; white at the upper right corner."""
     azimuth, elevation = np.arange(24)[:, np.newaxis], np.arange(4)[np.newaxis, :]
-    array = np.empty((128, 128, 3, 24, 4), np.uint8)
+    array = np.empty((128, 128, 3, 24, 4), np.uint8, order="F")  # as MATLAB has it
     array[:, :, 0], array[:, :, 1], array[:, :, 2] = elevation, azimuth, car
     array[:32, 96:] = 255
     return array
@@ -29,7 +30,7 @@ def cars(lasting_data: Path) -> Cars3D:
     folder = lasting_data / "cars"
     folder.mkdir(parents=True)
     for car in np.random.default_rng(0).permutation(CARS):
-        savemat(folder / names()[car], {"im": views(car)}, do_compression=True)
+        savemat(folder / names()[car], {"im": views(car)}, do_compression=bool(car % 8 == 0))
     (folder / "list.txt").write_text("not a car")
     return Cars3D()
 
@@ -53,6 +54,14 @@ def write_cars(folder: Path, count: int, content: dict[str, np.ndarray]) -> None
     savemat(folder / names()[0], content)
 
 
+def test_a_folder_without_cars_is_no_dataset(data: Path) -> None:
+    (data / "cars").mkdir(parents=True)
+    (data / "cars" / "list.txt").touch()
+    assert Cars3D.found() == []
+    with pytest.raises(UserError, match=r"^Cars3D not found under"):
+        Cars3D()
+
+
 @pytest.mark.parametrize("count", [1, 182])
 def test_any_other_number_of_cars_is_refused(data: Path, count: int) -> None:
     write_cars(data / "cars", count, {})
@@ -72,14 +81,12 @@ def test_another_array_is_refused(data: Path, content: dict[str, np.ndarray], se
     write_cars(data / "cars", CARS, content)
     with pytest.raises(UserError, match=rf"car_0_mesh\.mat: .*{sentence}"):
         Cars3D()
-    assert [path.name for path in (data.parent / "cache/lddr/arrays").iterdir()] == [".cars3d.lock"]
+    assert [path.suffix for path in (data.parent / "cache/lddr/arrays").iterdir()] == [".lock"]
 
 
 @pytest.mark.parametrize("left", [0, 100, 1000, 20_000])
 def test_a_broken_file_is_refused(data: Path, left: int) -> None:
-    write_cars(data / "cars", CARS, {})
-    path = data / "cars" / names()[0]
-    savemat(path, {"im": views(0)}, do_compression=True)
-    path.write_bytes(path.read_bytes()[:left])
+    write_cars(data / "cars", CARS, {"im": np.random.default_rng(0).integers(9, size=views(0).shape, dtype=np.uint8)})
+    os.truncate(data / "cars" / names()[0], left)
     with pytest.raises(UserError, match=r"car_0_mesh\.mat: expected (a whole MATLAB file|an array 'im'), found"):
         Cars3D()

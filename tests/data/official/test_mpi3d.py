@@ -33,12 +33,13 @@ def write(data: Path, stored_npz: Callable) -> Callable[[str, tuple[int, ...], n
     return write_images
 
 
-@pytest.mark.parametrize("sizes", [NEWER, OLDER])
-@pytest.mark.parametrize("name", ["mpi3d_toy", "mpi3d_realistic", "mpi3d_real"])
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("mpi3d_toy", OLDER), ("mpi3d_toy", NEWER), ("mpi3d_realistic", NEWER), ("mpi3d_real", NEWER)]
+)
 def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     data: Path, write: Callable, chosen: Callable, name: str, sizes: tuple[int, ...]
 ) -> None:
-    numbers = chosen(int(np.prod(sizes)), 200)
+    numbers = chosen(int(np.prod(sizes)), 50)
     path = write(name, sizes, numbers)
     dataset = datasets[name]()
     assert dataset.space.sizes == sizes
@@ -48,7 +49,7 @@ def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     np.testing.assert_array_equal(factors, dataset.space.factors_of(numbers))
     np.testing.assert_array_equal(dataset.space.indices_of(factors), numbers)
     assert (images[:, -1, -1, -1] == 77).all()
-    assert not dataset.images(np.setdiff1d(numbers + 1, numbers)[:-1]).any()
+    assert not dataset.images(np.setdiff1d(numbers + 1, numbers)[:10]).any()
     assert dataset.rows.path == path, "an array that is not compressed is used where it lies"
     assert not (data.parent / "cache").exists()
 
@@ -67,7 +68,6 @@ def test_the_length_of_one_file_says_nothing_about_the_next(write: Callable) -> 
         ((1_036_799, 64, 64, 3), "1036799x64x64x3 uint8"),
         ((768_000, 64, 64, 3), "768000x64x64x3 uint8"),
         ((460_800, 32, 32, 3), "460800x32x32x3 uint8"),
-        ((), "a single uint8"),
     ],
 )
 def test_any_other_length_is_refused(data: Path, stored_npz: Callable, shape: tuple[int, ...], found: str) -> None:
@@ -78,10 +78,18 @@ def test_any_other_length_is_refused(data: Path, stored_npz: Callable, shape: tu
         datasets["mpi3d_toy"]()
 
 
-def test_another_type_is_refused(data: Path) -> None:
+@pytest.mark.parametrize(
+    ("images", "found"),
+    [
+        (np.zeros((460_800, 1, 1, 1), np.float32), "460800x1x1x1 float32"),
+        (np.zeros(0, np.uint8), "0 uint8"),
+        (np.uint8(7), "a single uint8"),
+    ],
+)
+def test_another_array_is_refused(data: Path, images: np.ndarray, found: str) -> None:
     (data / "mpi3d_toy").mkdir(parents=True)
-    np.savez(data / "mpi3d_toy/mpi3d_toy.npz", images=np.zeros((460_800, 1, 1, 1), np.float32))
-    with pytest.raises(UserError, match=r"found 460800x1x1x1 float32"):
+    np.savez(data / "mpi3d_toy/mpi3d_toy.npz", images=images)
+    with pytest.raises(UserError, match=rf"toy\.npz: expected the array 'images' .*460800x64x64x3.*, found {found}"):
         datasets["mpi3d_toy"]()
 
 

@@ -38,14 +38,14 @@ def check_lookup(dataset: Shapes3D, numbers: np.ndarray) -> None:
     np.testing.assert_array_equal(factors, dataset.space.factors_of(numbers))
     np.testing.assert_array_equal(dataset.space.indices_of(factors), numbers)
     assert (images[:, -1, -1, -1] == 77).all()
-    assert not dataset.images(np.setdiff1d(numbers + 1, numbers)[:-1]).any()
+    assert not dataset.images(np.setdiff1d(numbers + 1, numbers)[:10]).any()
 
 
 def test_hdf5_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     data: Path, chosen: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))  # it will be sparse
-    numbers = chosen(SHAPE[0], 100)
+    numbers = chosen(SHAPE[0], 50)
     with write_hdf5(data / HDF5) as file:
         for number in numbers:
             file["images"][number] = picture(number)
@@ -58,7 +58,7 @@ def test_hdf5_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
 def test_npz_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     data: Path, chosen: Callable, stored_npz: Callable
 ) -> None:
-    numbers = chosen(SHAPE[0], 300)
+    numbers = chosen(SHAPE[0], 50)
     stored_npz(data / NPZ, "images", SHAPE, {int(number): picture(number) for number in numbers})
     dataset = Shapes3D()
     check_lookup(dataset, numbers)

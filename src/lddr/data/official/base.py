@@ -1,9 +1,6 @@
 """What all official datasets share: finding their files, saying how to get them, looking images up."""
 
-import os
 from abc import abstractmethod
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,7 +48,7 @@ class Official(Dataset):
     @classmethod
     def _not_found(cls) -> str:
         missing = [names[0] for names in cls.files if not _find(names)]
-        what = cls.title if len(missing) == len(cls.files) else f"{missing[0]} of {cls.title}"
+        what = f"{missing[0]} of {cls.title}" if 0 < len(missing) < len(cls.files) else cls.title
         *others, last = map(str, data_folders())
         where = f"{', '.join(others)} or {last}" if others else last
         return f"{what} not found under {where}; get it with: lddr data download {cls.name}{cls._download_size()}"
@@ -66,13 +63,12 @@ def _find(names: tuple[str, ...]) -> Path | None:
     return find(*names)
 
 
-def resized(images: Iterable[Images]) -> Images:
-    """Pictures of any one size at 64x64, by Pillow's Lanczos filter: (count, h, w[, 3]) → (count, 64, 64[, 3])."""
+def resized(images: Images) -> Images:
+    """Pictures at 64x64, by Pillow's Lanczos filter: (count, h, w) or (count, h, w, 3) → the same at 64x64."""
     from PIL import Image
 
-    def resize(image: Images) -> Images:
+    small = np.empty((len(images), SIDE, SIDE, *images.shape[3:]), np.uint8)
+    for number, image in enumerate(images):
         picture = Image.fromarray(np.ascontiguousarray(image))
-        return np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS))
-
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:  # Pillow works outside the interpreter's lock
-        return np.stack(list(pool.map(resize, images)))
+        small[number] = picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+    return small

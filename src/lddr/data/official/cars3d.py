@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.arrays import MappedImages, Rows, converted, damaged, described
+from lddr.data.arrays import Chunk, MappedImages, converted, damaged, described
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, Grid
@@ -47,10 +47,11 @@ class Cars3D(Official):
         return converted(self.name, paths, 1, (self.space.size, *self.image_shape), lambda: _chunks(paths))
 
 
-def _chunks(paths: list[Path]) -> Iterator[Rows]:
-    """All cars of one view after the other: in the files it is all views of one car."""
-    cars = np.stack([resized(_views(path)) for path in paths], axis=1)  # (views, cars, height, width, channels)
-    yield from cars
+def _chunks(paths: list[Path]) -> Iterator[Chunk]:
+    """The views of one car after the other; in the numbering it is the cars of one view."""
+    for car, path in enumerate(paths):
+        images = resized(_views(path))
+        yield np.arange(len(images)) * len(paths) + car, images
 
 
 def _views(path: Path) -> Images:

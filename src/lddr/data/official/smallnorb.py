@@ -5,6 +5,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -12,7 +13,7 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.arrays import MappedImages, Rows, Shape, converted, damaged
+from lddr.data.arrays import Chunk, MappedImages, Shape, converted, damaged
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, Grid, Indices
@@ -21,7 +22,7 @@ from lddr.data.official.base import SIDE, Official, resized
 BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
 TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
 PER_SPLIT = 24300
-AT_ONCE = 900  # images: a divisor of 24 300
+AT_ONCE = 300  # images: a divisor of 24 300
 
 ADDRESS = "https://cs.nyu.edu/~ylclab/data/norb-v1.0-small"
 TRAINING = "smallnorb-5x46789x9x18x6x2x96x96-training"
@@ -64,20 +65,16 @@ class SmallNORB(Official):
         return converted(self.name, paths, 1, shape, lambda: _chunks(paths[:3], paths[3:], self.space))
 
 
-def _chunks(training: list[Path], testing: list[Path], space: Grid) -> Iterator[Rows]:
-    """The images in the order of their factors, which is not the order of the files."""
+def _chunks(training: list[Path], testing: list[Path], space: Grid) -> Iterator[Chunk]:
+    """The left images in the order of the files, with the numbers that their factors give them."""
     numbers = np.concatenate([_numbers(cat, info, space) for _, cat, info in (training, testing)])
     filled = np.bincount(numbers, minlength=space.size)
     if np.any(filled != 1):
         found = f"{np.count_nonzero(filled == 0)} missing and {np.count_nonzero(filled > 1)} repeated"
         raise damaged(training[2], "every combination of the factors once in training and testing", found)
-    images = np.empty((space.size, SIDE, SIDE, 1), np.uint8)
-    done = 0
-    for path in (training[0], testing[0]):
-        for pairs in _matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)):
-            images[numbers[done : done + len(pairs)], ..., 0] = resized(pairs[:, 0])
-            done += len(pairs)
-    yield from np.split(images, space.size // AT_ONCE)
+    pairs = chain.from_iterable(_matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)) for path in (training[0], testing[0]))
+    for some, both in zip(np.split(numbers, len(numbers) // AT_ONCE), pairs, strict=True):
+        yield some, resized(both[:, 0])[..., np.newaxis]
 
 
 def _numbers(cat: Path, info: Path, space: Grid) -> Indices:

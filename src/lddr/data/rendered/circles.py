@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 
 from lddr.data.dataset import Dataset, Images, datasets
 from lddr.data.factors import Factor, Grid, Indices
-from lddr.data.rendered.stamps import Stamps
+from lddr.data.rendered.stamps import stamped
 from lddr.errors import UserError
 
 LOW, HIGH, VALUES = 0.2, 0.8, 40  # the centre's range, and how many of its values make the finite factor space
@@ -30,7 +30,7 @@ class Circles(Dataset):
     """A disc of size 0.2 with its centre in [0.2, 0.8]²: continuous in training, 40x40 centres for the scores.
 
     Pillow cuts a polygon's corners down to whole pixels, so that a disc has only 30 distinct outlines along each axis
-    besides its shift by whole pixels. All 900 are drawn once; every picture is a window of one of them.
+    besides its shift by whole pixels. All 900 are drawn once; every picture is one of them, put in its place.
     """
 
     name = "circles"
@@ -56,13 +56,14 @@ class Circles(Dataset):
         centres = np.asarray(centres, np.float64)
         if centres.size and (centres.min() < LOW or centres.max() > HIGH):
             raise UserError(f"the centre of a circle lies in [{LOW}, {HIGH}] along both axes")
-        (columns, across), (rows, up) = (self._snap(axis, centres[:, axis]) for axis in (0, 1))
-        return self._stamps.images(up * NUM_CORNERS + across, rows, self._reach - columns)
+        pixels = (self.resolution * (centres[:, :, np.newaxis] + CORNERS.T)).astype(np.int64)  # (count, axes, corners)
+        (columns, rows), (across, up) = np.divmod(pixels.sum(axis=2).T - self._first, NUM_CORNERS)
+        return stamped(self._discs[up, across], self._reach - rows, columns, self.resolution)
 
-    def _snap(self, axis: int, centres: NDArray[np.float64]) -> tuple[Indices, Indices]:
-        """Whole pixels moved and the number of the outline, from the sum of the corners' whole-pixel coordinates."""
-        pixels = (self.resolution * (centres[:, np.newaxis] + CORNERS[:, axis])).astype(np.int64)
-        return np.divmod(pixels.sum(axis=1) - self._outlines[axis][0].sum(), NUM_CORNERS)
+    @cached_property
+    def _first(self) -> Indices:
+        """The sum of the corners' pixels at the smallest centre: each pixel a corner moves on adds one."""
+        return np.array([[outlines[0].sum()] for outlines in self._outlines])
 
     @cached_property
     def _outlines(self) -> list[Indices]:
@@ -77,19 +78,19 @@ class Circles(Dataset):
             outlines.append(np.floor(exact).astype(np.int64) + moved)
         return outlines
 
-    @cached_property
+    @property
     def _reach(self) -> int:
-        return int(np.ceil(self.resolution * (HIGH - LOW)))
+        """The longest way of a disc, in whole pixels."""
+        return int(self.resolution * (HIGH - LOW))
 
     @cached_property
-    def _stamps(self) -> Stamps:
-        """All outlines at the lower left end of their way, flipped so that y points up, room to move around them."""
-        size = self.resolution + self._reach
-        canvases = np.empty((NUM_CORNERS, NUM_CORNERS, size, size), np.uint8)
+    def _discs(self) -> Images:
+        """All outlines, flipped so that y points up: (outlines up, outlines across, size, size)."""
+        size = self.resolution - self._reach
+        discs = np.empty((NUM_CORNERS, NUM_CORNERS, size, size), np.uint8)
         for up, rows in enumerate(self._outlines[1]):
             for across, columns in enumerate(self._outlines[0]):
                 canvas = Image.new("L", (size, size))
-                corner_pixels = np.stack([columns, rows], axis=1) + self._reach
-                ImageDraw.Draw(canvas).polygon(corner_pixels.ravel().tolist(), fill=255)
-                canvases[up, across] = np.asarray(canvas)[::-1]
-        return Stamps(canvases.reshape(-1, size, size), self.resolution)
+                ImageDraw.Draw(canvas).polygon(np.stack([columns, rows], axis=1).ravel().tolist(), fill=255)
+                discs[up, across] = np.asarray(canvas)[::-1]
+        return discs
