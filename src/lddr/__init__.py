@@ -7,9 +7,13 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Dataset": "lddr.data.dataset",
+    "DisentangledVAE": "lddr.estimator",
     "FactorSpace": "lddr.data.factors",
+    "Machine": "lddr.run",
+    "Trained": "lddr.trained",
     "UserError": "lddr.errors",
     "load_dataset": "lddr.data.load",
+    "train": "lddr.trained",
 }
 
 __all__ = ["Dataset", "FactorSpace", "UserError", "__version__", "load_dataset"]

@@ -21,6 +21,7 @@ class Dataset(ABC):
     origin: ClassVar[str]  # where the images come from: "drawn", "official files", "your own"
     space: FactorSpace
     image_shape: tuple[int, int, int]  # height, width, channels
+    is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
 
     @abstractmethod
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:

@@ -70,6 +70,7 @@ class ColorDSprites(DSprites):
     name = "color_dsprites"
     summary = "dSprites in random colours (the colour is no factor)"
     image_shape = (SIDE, SIDE, 3)
+    is_fixed = False
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return coloured(self._masks(indices), generator)
@@ -82,6 +83,7 @@ class NoisyDSprites(DSprites):
     name = "noisy_dsprites"
     summary = "dSprites on random noise"
     image_shape = (SIDE, SIDE, 3)
+    is_fixed = False
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return noisy(self._masks(indices), generator)

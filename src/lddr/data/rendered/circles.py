@@ -38,6 +38,7 @@ class Circles(Dataset):
     origin = "drawn"
     space = Grid(tuple(Factor(axis, VALUES, tuple(np.linspace(LOW, HIGH, VALUES).tolist())) for axis in ("x", "y")))
     image_shape = (64, 64, 1)
+    is_fixed = False
 
     def __init__(self, resolution: int = 64) -> None:
         if not 16 <= resolution <= 128:

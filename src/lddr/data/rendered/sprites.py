@@ -95,6 +95,7 @@ class ColorSprites(Sprites):
     name = "color_sprites"
     summary = "sprites in random colours (the colour is no factor)"
     image_shape = (64, 64, 3)
+    is_fixed = False
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return coloured(self._masks(indices), generator)
@@ -107,6 +108,7 @@ class NoisySprites(Sprites):
     name = "noisy_sprites"
     summary = "sprites on random noise"
     image_shape = (64, 64, 3)
+    is_fixed = False
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return noisy(self._masks(indices), generator)

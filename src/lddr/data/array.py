@@ -1,0 +1,44 @@
+"""Images that are already in memory."""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.data.dataset import Dataset, Images
+from lddr.data.factors import FactorSpace, Table
+from lddr.errors import UserError
+
+
+def as_images(images: ArrayLike, shape: tuple[int, int, int] | None = None) -> NDArray[np.float32]:
+    """Images as floats in [0, 1], (count, height, width[, channels]) → (count, height, width, channels)."""
+    array = np.asarray(images)
+    array = array[..., np.newaxis] if array.ndim == 3 else array
+    if array.ndim != 4 or array.shape[3] not in (1, 3) or (shape is not None and array.shape[1:] != shape):
+        expected = "height, width, 1 or 3" if shape is None else ", ".join(map(str, shape))
+        raise UserError(f"expected images of shape (count, {expected}), got {np.asarray(images).shape}")
+    if array.dtype == np.uint8:
+        return array.astype(np.float32) * np.float32(1 / 255)
+    floats = array.astype(np.float32)
+    if not np.all((floats >= 0) & (floats <= 1)):
+        raise UserError("images must be uint8 from 0 to 255 or floats from 0 to 1")
+    return floats
+
+
+class ArrayDataset(Dataset):
+    """An array of images, with or without a factor space; its name tells its content."""
+
+    summary = "an array of images"
+    origin = "your own"
+
+    def __init__(self, images: ArrayLike, space: FactorSpace | None = None) -> None:
+        floats = as_images(images)
+        self._images = np.rint(floats * 255).astype(np.uint8)
+        if not len(floats):
+            raise UserError("there are no images to learn from")
+        self.space = space or Table((), np.zeros((len(floats), 0), np.int64))
+        self.image_shape = self._images.shape[1:]
+        self.name = f"array-{hashlib.sha256(self._images.tobytes()).hexdigest()[:8]}"
+
+    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
+        return self._images[np.asarray(indices, np.int64)]

@@ -1,0 +1,62 @@
+"""A scikit-learn estimator: images in, codes out, in a Pipeline or wherever a transformer fits."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from lddr.trained import Trained, train
+
+
+class DisentangledVAE(TransformerMixin, BaseEstimator):
+    """`fit` trains a model on images (count, height, width[, channels]); `transform` gives codes (count, latents).
+
+    `settings` are those of `lddr train` by name, for example {"num_latents": 6, "gamma": 20}.
+    """
+
+    def __init__(
+        self,
+        model: str = "dvae",
+        preset: str = "paper",
+        steps: int | None = None,
+        random_state: int = 0,
+        settings: dict[str, Any] | None = None,
+        machine: Any = None,
+    ) -> None:
+        self.model = model
+        self.preset = preset
+        self.steps = steps
+        self.random_state = random_state
+        self.settings = settings
+        self.machine = machine
+
+    def fit(self, X: ArrayLike, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
+        """Train on images; y is not used."""
+        settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {})
+        self.trained_: Trained = train(np.asarray(X), self.model, self.preset, machine=self.machine, **settings)
+        self.n_features_out_ = self.trained_.num_latents
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
+        """The codes of images."""
+        check_is_fitted(self)
+        return self.trained_.represent(X)
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
+        """The images of codes."""
+        check_is_fitted(self)
+        return self.trained_.decode(np.asarray(X, np.float32))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """latent0, latent1, …"""
+        check_is_fitted(self)
+        return np.array([f"latent{number}" for number in range(self.n_features_out_)], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags

@@ -1,0 +1,1 @@
+"""Scores of representations: pure functions of codes and factors."""

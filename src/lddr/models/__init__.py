@@ -1,0 +1,1 @@
+"""Variational autoencoders: networks x latents, and the names people know them by."""

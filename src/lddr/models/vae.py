@@ -1,0 +1,45 @@
+"""The variational autoencoder: encoder → latents → decoder, whatever each of them is."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from lddr.models.latent import Latent, LatentFamily
+from lddr.models.nets import BroadcastDecoder, Decoder, Encoder, initialise
+
+DECODERS = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Settings of encoder and decoder; the paper's are the defaults (the authors' code has kernels 4, 4, 2, 2)."""
+
+    width: int = 32
+    kernels: tuple[int, ...] = (4, 4, 4, 4)
+    decoder: Literal["deconvolution", "broadcast"] = "deconvolution"
+
+
+class VAE(nn.Module):
+    """Images are (batch, channels, height, width) in [0, 1], channels last in memory; the decoder gives logits."""
+
+    def __init__(self, image_shape: tuple[int, int, int], family: LatentFamily, networks: Networks) -> None:
+        super().__init__()
+        outputs = family.num_latents * family.outputs_per_latent
+        self.family = family
+        self.encoder = Encoder(image_shape, outputs, networks.width, networks.kernels)
+        self.decoder = DECODERS[networks.decoder](family.num_latents, image_shape, networks.width)
+
+    def initialise(self, generator: torch.Generator) -> "VAE":
+        """Draw all weights anew."""
+        initialise(self, generator)
+        return self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def encode(self, images: Tensor, noise: Tensor | None = None, scale: float = 0.0, hard: bool = False) -> Latent:
+        return self.family(self.encoder(images), noise, scale, hard)
+
+    def forward(self, images: Tensor, noise: Tensor | None = None, scale: float = 0.0) -> tuple[Tensor, Latent]:
+        """Logits of the reconstruction, (batch, channels, height, width), and the latents behind it."""
+        latent = self.encode(images, noise, scale)
+        return self.decoder(latent.z), latent

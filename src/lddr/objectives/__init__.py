@@ -1,0 +1,1 @@
+"""Objectives: pure loss terms, the sums of terms that models minimise, supervision and schedules."""

@@ -1,0 +1,24 @@
+"""Schedules: settings that change while a model trains, as functions of the step alone."""
+
+import math
+
+
+def cosine(start: float, end: float, step: int, steps: int) -> float:
+    """From `start` at step 0 to `end` at the last step, steps - 1, along half a cosine; constant outside.
+
+    The paper's Gumbel scale goes from 0.5 to 2.0 this way, over all training steps.
+    """
+    return _between(start, end, (1 - math.cos(math.pi * _fraction(step, steps - 1))) / 2)
+
+
+def linear(start: float, end: float, step: int, steps: int) -> float:
+    """From `start` at step 0 to `end` at step `steps` along a line, constant outside: AnnealedVAE's capacity."""
+    return _between(start, end, _fraction(step, steps))
+
+
+def _fraction(step: int, last: int) -> float:
+    return min(max(step / max(last, 1), 0.0), 1.0)
+
+
+def _between(start: float, end: float, weight: float) -> float:
+    return (1 - weight) * start + weight * end  # exact at both ends, which start + weight * (end - start) is not

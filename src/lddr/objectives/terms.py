@@ -1,0 +1,162 @@
+"""The terms of the objectives: pure functions of tensors, in nats, differentiable unless they say otherwise.
+
+A mask `active` is a bool tensor (latents, categories) with at least one active category per latent; None is all active.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lddr.errors import UserError
+
+MOST_COMBINATIONS = 1_000_000  # a table of 8 MB in float64
+
+
+def bernoulli_reconstruction(logits: Tensor, images: Tensor) -> Tensor:  # (batch, channels, height, width) twice → ()
+    """Negative Bernoulli log-likelihood, summed over pixels and channels, mean over the batch: log(1 + eˡ) - l·x."""
+    # spelt out, because torch's own loss first copies channels-last logits to the other memory format
+    precision = torch.promote_types(logits.dtype, torch.float32)
+    logits, images = logits.to(precision), images.to(precision)
+    softplus = functional.softplus(logits, threshold=40)  # beyond 40 log(1 + eˡ) is l, in float64 too
+    return torch.addcmul(softplus, logits, images, value=-1).sum() / len(logits)
+
+
+def gaussian_kl(mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, latents)
+    """KL(N(μ, σ²) ‖ N(0, 1)) per latent: ½(μ² + σ² - 1 - log σ²)."""
+    return 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)
+
+
+def categorical_kl(log_probabilities: Tensor, active: Tensor | None) -> Tensor:  # (batch, latents)
+    """KL(p ‖ uniform over the m active categories) per latent: Σ p log p + log m, with 0 log 0 = 0."""
+    finite = log_probabilities.masked_fill(log_probabilities.isneginf(), 0)
+    negative_entropy = (log_probabilities.exp() * finite).sum(-1)
+    if active is None:
+        return negative_entropy + math.log(log_probabilities.shape[-1])
+    return negative_entropy + active.sum(-1).to(finite.dtype).log()
+
+
+def masked_log_softmax(logits: Tensor, active: Tensor | None) -> Tensor:  # (…, latents, categories)
+    """Log softmax over the active categories; the others are exactly -∞ and their logits get exactly no gradient."""
+    if active is None:
+        return logits.log_softmax(-1)
+    # masked again afterwards: what flows back from the constant -∞ must not reach the active logits
+    return logits.masked_fill(~active, -math.inf).log_softmax(-1).masked_fill(~active, -math.inf)
+
+
+def gumbel_softmax(logits: Tensor, gumbel: Tensor, scale: float | Tensor, active: Tensor | None = None) -> Tensor:
+    """softmax(log α + scale · g) with masked categories exactly 0, (batch, latents, categories): the paper's Eq. 2.
+
+    The temperature is 1: `scale` multiplies the noise alone, and 0 gives the noiseless softmax.
+    """
+    noisy = logits + scale * gumbel
+    return (noisy if active is None else noisy.masked_fill(~active, -math.inf)).softmax(-1)
+
+
+def gumbel_noise(
+    shape: tuple[int, ...],
+    generator: torch.Generator,
+    device: torch.device | str | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> Tensor:  # shape
+    """Finite Gumbel(0, 1) noise, -log(-log u): drawn where the generator lives, then moved to the device."""
+    precision = torch.promote_types(dtype, torch.float32)
+    spacing = torch.finfo(precision).eps / 2  # of the numbers that torch.rand draws
+    uniform = torch.rand(shape, generator=generator, device=generator.device, dtype=precision)
+    uniform = uniform.clamp(spacing / 2, 1 - spacing)  # 0 would be infinite; half a step keeps the tail honest
+    return -torch.log(-torch.log(uniform)).to(device=device or generator.device, dtype=dtype)
+
+
+def straight_through(soft: Tensor) -> Tensor:  # (…, categories)
+    """The one-hot argmax, with the gradient of `soft` itself."""
+    hard = torch.zeros_like(soft).scatter(-1, soft.detach().argmax(-1, keepdim=True), 1.0)
+    return hard + (soft - soft.detach())  # exactly hard + 0 forwards
+
+
+def positions(low: float, high: float, count: int) -> Tensor:  # (count,)
+    """The places of the categories, equally spaced from `low` to `high`: low + (high - low) (j - 1)/(m - 1)."""
+    return torch.linspace(low, high, count)
+
+
+def gaussian_cross_log_density(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, batch, latents)
+    """All pairs' log q(z_bi | x_c) = -½(log 2π + log σ²_ci + (z_bi - μ_ci)²/σ²_ci)."""
+    squared_distance = (z[:, None] - mean).square() * torch.exp(-log_variance)
+    return -0.5 * (squared_distance + log_variance + math.log(2 * math.pi))
+
+
+def categorical_cross_log_probability(
+    sample: Tensor, log_probabilities: Tensor, active: Tensor | None
+) -> Tensor:  # (batch, batch, latents)
+    """All pairs' log q(z_bi | x_c) = Σ_k z_bik log p_i(k | x_c), for one-hot or relaxed samples.
+
+    Samples have nothing in masked categories, as those of `gumbel_softmax`: these are left out of the sum.
+    """
+    if active is not None:
+        log_probabilities = log_probabilities.masked_fill(~active, 0)  # 0 · -∞ would be NaN
+    return torch.einsum("bik,cik->bci", sample, log_probabilities)
+
+
+def total_correlation(cross: Tensor) -> Tensor:  # (batch, batch, latents) → ()
+    """Total correlation KL(q(z) ‖ Π q(z_i)) of the batch's aggregate posterior, estimated at the batch's samples.
+
+    From cross = log q(z_bi | x_c): mean_b [log 1/B Σ_c Π_i q(z_bi | x_c) - Σ_i log 1/B Σ_c q(z_bi | x_c)]. Without bias
+    for the B images at hand. β-TCVAE's minibatch-weighted estimator divides by N·B for N images in the dataset: it is
+    this plus the constant (n - 1) log N for n latents, which has no gradient.
+    """
+    joint = cross.sum(-1).logsumexp(1)  # (batch,)
+    marginals = cross.logsumexp(1).sum(-1)  # (batch,)
+    return (joint - marginals).mean() + (cross.shape[-1] - 1) * math.log(cross.shape[1])
+
+
+def exact_total_correlation(probabilities: Tensor) -> Tensor:  # (batch, latents, categories) → ()
+    """Total correlation of the batch's aggregate posterior from its whole table: Σ_i H(q(z_i)) - H(q(z))."""
+    batch, latents, categories = probabilities.shape
+    if categories**latents > MOST_COMBINATIONS:
+        raise UserError(
+            f"{latents} latents of {categories} categories have more than {MOST_COMBINATIONS} combinations: "
+            "use total_correlation, which estimates from samples, instead of enumerating them"
+        )
+    first, second = _products(probabilities[:, : latents // 2]), _products(probabilities[:, latents // 2 :])
+    return _entropy(probabilities.mean(0)) - _entropy(first.T @ second / batch)
+
+
+def _products(probabilities: Tensor) -> Tensor:  # (batch, latents, categories) → (batch, categories^latents)
+    table = probabilities.new_ones(len(probabilities), 1)
+    for latent in probabilities.unbind(1):
+        table = (table[:, :, None] * latent[:, None, :]).flatten(1)
+    return table
+
+
+def _entropy(probabilities: Tensor) -> Tensor:  # () of everything in the table
+    smallest = torch.finfo(probabilities.dtype).tiny  # so that 0 log 0 is 0, and its gradient finite
+    return -(probabilities * probabilities.clamp_min(smallest).log()).sum()
+
+
+def covariance(codes: Tensor) -> Tensor:  # (batch, latents) → (latents, latents)
+    """Covariance over the batch, divided by the batch size as in disentanglement_lib (not by one less)."""
+    centred = codes - codes.mean(0)
+    return centred.T @ centred / len(codes)
+
+
+def dip_penalty(covariance: Tensor, off_diagonal_weight: float, diagonal_weight: float) -> Tensor:  # ()
+    """DIP-VAE's distance of a covariance from the identity: λ_od Σ_{i≠j} C_ij² + λ_d Σ_i (C_ii - 1)²."""
+    diagonal = covariance.diagonal()
+    off_diagonal = covariance - diagonal.diag_embed()
+    return off_diagonal_weight * off_diagonal.square().sum() + diagonal_weight * (diagonal - 1).square().sum()
+
+
+def permute_latents(z: Tensor, generator: torch.Generator) -> Tensor:  # (batch, latents), detached
+    """Every latent permuted over the batch on its own: samples of Π q(z_i), without a way back to the encoder."""
+    order = torch.rand(z.shape, generator=generator, device=generator.device).argsort(0)
+    return z.detach().gather(0, order.to(z.device))
+
+
+def density_ratio(discriminator_logits: Tensor) -> Tensor:  # (batch, 2) → ()
+    """Total correlation by the density-ratio trick, mean(D₀ - D₁), with class 0 for samples of the joint q(z)."""
+    return (discriminator_logits[:, 0] - discriminator_logits[:, 1]).mean()
+
+
+def discriminator_loss(logits_joint: Tensor, logits_permuted: Tensor) -> Tensor:  # (batch, 2) twice → ()
+    """½ (cross-entropy of joint samples with class 0 + of permuted ones with class 1); give it detached samples."""
+    return -0.5 * (logits_joint.log_softmax(1)[:, 0].mean() + logits_permuted.log_softmax(1)[:, 1].mean())

@@ -1,0 +1,39 @@
+"""Presets: the paper's settings, and quick ones for a laptop that still show what the paper shows."""
+
+from typing import Any
+
+from lddr.errors import UserError
+
+PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
+
+QUICK: dict[str, dict[str, Any]] = {
+    "circles": {
+        "num_latents": 2,
+        "resolution": 32,
+        "width": 16,
+        "learning_rate": 3e-4,
+        "steps": 8_000,
+    },
+    "sprites": {"resolution": 32, "width": 16, "steps": 30_000},
+    "rooms": {"resolution": 32, "width": 16, "learning_rate": 3e-4, "noise_end": 1.0, "steps": 12_000},
+}
+ELSEWHERE = {"width": 16, "steps": 30_000}  # quick, on a dataset without settings of its own
+LOOK_ALIKES = {"color_sprites": "sprites", "noisy_sprites": "sprites"}
+
+GAUSSIAN_HAS_NOT = {"noise_start", "noise_end", "num_categories", "low", "high"}
+
+
+def preset_settings(preset: str, model: str, dataset: str) -> dict[str, Any]:
+    """What a preset changes from the defaults, for a model on a dataset."""
+    from lddr.models.zoo import models
+
+    name = LOOK_ALIKES.get(dataset, dataset)
+    if preset == "paper":
+        settings = PAPER.get(name, {})
+    elif preset == "quick":
+        settings = QUICK.get(name, ELSEWHERE)
+    else:
+        raise UserError(f"unknown preset {preset!r}; there are: paper, quick")
+    if models[model].latent == "gaussian":
+        return {key: value for key, value in settings.items() if key not in GAUSSIAN_HAS_NOT}
+    return dict(settings)

@@ -1,0 +1,153 @@
+"""A run is a folder: train, measure, save; started again it goes on, and when it is finished it does nothing."""
+
+import json
+import platform
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import lddr
+from lddr.config import Config
+from lddr.data.dataset import Dataset, as_floats, stream
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.files import alone, written_whole
+from lddr.models.vae import VAE
+from lddr.objectives import terms
+from lddr.objectives.losses import mean_kl
+from lddr.training.checkpoint import module_tensors, save_model
+from lddr.training.feed import Feed, LabelledFeed, as_tensor
+from lddr.training.learner import Learner
+from lddr.training.loop import Pace, train
+
+EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a run is carried out, which does not change what it is."""
+
+    device: str = "auto"
+    threads: int | None = None
+    compile: bool = False
+    pace: Pace = field(default_factory=Pace)
+
+    def chosen_device(self) -> torch.device:
+        if self.device != "auto":
+            return _checked(self.device)
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
+    """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
+    machine = machine or Machine()
+    folder = out / config.run_name
+    if (folder / "scores.json").exists():
+        return folder
+    with alone(folder / "run", say=lambda sentence: print(f"lddr: {sentence}", file=sys.stderr)):
+        if not (folder / "scores.json").exists():
+            _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
+    return folder
+
+
+def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset) -> None:
+    if machine.threads is not None:
+        torch.set_num_threads(machine.threads)
+    device = machine.chosen_device()
+    learner = Learner(config, dataset, device)
+    if machine.compile:
+        learner.capture()
+    _write_config(config, folder, dataset)
+    training, labelled = config.training, None
+    if config.supervision is not None:
+        known, _ = config.supervision.split(dataset)
+        labelled = LabelledFeed(dataset, known, training.seed, training.batch_size, device)
+    train(learner, Feed(dataset, training.seed, training.batch_size, device), labelled, folder, machine.pace)
+    facts = {"settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
+    save_model(folder / "model.safetensors", module_tensors("vae", learner.vae), facts)
+    write_json(folder / "scores.json", {"training": final_scores(learner, dataset)})
+    for file in (folder / "checkpoint").glob("*"):  # nothing left to go on with
+        file.unlink(missing_ok=True)
+
+
+def _write_config(config: Config, folder: Path, dataset: Dataset) -> None:
+    """Every setting and what it ran on; a folder that holds other settings is refused."""
+    path = folder / "config.json"
+    if path.exists():
+        if read_config(folder) != config:
+            raise UserError(f"{path} holds other settings than its name says; move that folder away")
+        return
+    versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    write_json(path, {"settings": config.as_dict(), "versions": versions, "dataset": identity(dataset)})
+
+
+def identity(dataset: Dataset) -> dict[str, Any]:
+    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images."""
+    import hashlib
+
+    shown = dataset.images(dataset.space.sample(stream(0, "identity"), 16), stream(0, "identity"))
+    return {
+        "name": dataset.name,
+        "images": len(dataset),
+        "shape": list(dataset.image_shape),
+        "factors": dict(zip(dataset.space.names, dataset.space.sizes, strict=True)),
+        "checksum": hashlib.sha256(shown.tobytes()).hexdigest()[:16],
+    }
+
+
+def read_config(folder: Path) -> Config:
+    """The settings of a run."""
+    path = folder / "config.json"
+    try:
+        return Config.from_dict(json.loads(path.read_text())["settings"])
+    except FileNotFoundError as error:
+        raise UserError(f"{folder} is no run: it has no config.json") from error
+    except (ValueError, KeyError) as error:
+        raise UserError(f"{path} is damaged ({error}); move that folder away and train again") from error
+
+
+@torch.no_grad()
+def final_scores(learner: Learner, dataset: Dataset) -> dict[str, float]:
+    """Noiseless reconstruction, KL and ELBO on images that are the same for every run; the validation R_s."""
+    learner.vae.eval()
+    scores = elbo(learner.vae, dataset, learner.device)
+    if learner.config.supervision is not None:
+        _, unseen = learner.config.supervision.split(dataset)
+        if len(unseen):
+            labelled = LabelledFeed(dataset, unseen, learner.config.training.seed, len(unseen), learner.device)
+            scores["validation_risk"] = float(learner.risk(labelled.images, labelled.factors))
+    return scores
+
+
+def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
+    """Means over EVALUATION_BATCHES batches, in nats per image, without noise."""
+    sums = torch.zeros(2, dtype=torch.float64)
+    for number in range(EVALUATION_BATCHES):
+        drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)
+        images = as_tensor(as_floats(drawn), device)
+        logits, latent = vae(images)
+        sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).double().cpu()
+    reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
+    return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write plain values as JSON, whole."""
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _checked(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"the device {name!r} cannot be used here ({str(error).splitlines()[0]}); try --device cpu"
+        ) from error
+    return device

@@ -1,0 +1,146 @@
+"""A trained model, for use from Python: images in, codes and images out, all as numpy arrays."""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from lddr.config import Config, configure
+from lddr.data.array import ArrayDataset, as_images
+from lddr.data.dataset import Dataset
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.models.categorical import CategoricalLatent
+from lddr.models.latent import Latent
+from lddr.models.vae import VAE
+from lddr.run import Machine, run
+from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
+from lddr.training.feed import as_tensor
+
+CHUNK = 256  # images that go through the networks at once
+TRAVERSAL = 10  # values of a Gaussian latent, from two standard deviations below its prior's mean to two above
+
+
+class Trained:
+    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats."""
+
+    def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int]) -> None:
+        self.config, self.image_shape = config, image_shape
+        self._vae = vae.eval()
+
+    def represent(self, images: ArrayLike) -> NDArray[np.float32]:
+        """The codes: the expected value of every latent, (count, latents)."""
+        return self._encoded(images, lambda latent: latent.mean)
+
+    def posterior(self, images: ArrayLike) -> NDArray[np.float32]:
+        """Categorical: the probability of every category, (count, latents, categories); Gaussian: mean and variance."""
+        if self.is_discrete:
+            return self._encoded(images, lambda latent: latent.parameters.exp())
+        return self._encoded(images, lambda latent: torch.stack([latent.mean, latent.variance], dim=2))
+
+    def categories(self, images: ArrayLike) -> NDArray[np.int64]:
+        """The most probable category of every latent: (count, latents)."""
+        self._need_categories()
+        return self.posterior(images).argmax(axis=2)
+
+    def reconstruct(self, images: ArrayLike) -> NDArray[np.float32]:
+        """Images through the codes and back."""
+        return self.decode(self.represent(images))
+
+    @torch.no_grad()
+    def decode(self, codes: ArrayLike) -> NDArray[np.float32]:
+        """Images of codes (count, latents): floats are values of the latents, whole numbers are categories."""
+        array = np.asarray(codes)
+        if array.ndim != 2 or array.shape[1] != self.num_latents:
+            raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
+        values = torch.from_numpy(self._values(array))
+        pictures = [self._vae.decoder(part).sigmoid() for part in values.split(CHUNK)]
+        return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
+
+    def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
+        """The image with one latent at each of its active categories (Gaussian: from -2 to 2), the others kept."""
+        code = self.represent(np.asarray(image)[np.newaxis])
+        values = self.values_of(latent)
+        codes = np.repeat(code, len(values), axis=0)
+        codes[:, latent] = values
+        return self.decode(codes)
+
+    def values_of(self, latent: int) -> NDArray[np.float32]:
+        """The values a traversal of this latent goes through."""
+        if not 0 <= latent < self.num_latents:
+            raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
+        if isinstance(self._vae.family, CategoricalLatent):
+            return self._vae.family.positions[self._vae.family.active[latent]].numpy()
+        return np.linspace(-2, 2, TRAVERSAL, dtype=np.float32)
+
+    @property
+    def num_latents(self) -> int:
+        return self._vae.family.num_latents
+
+    @property
+    def is_discrete(self) -> bool:
+        return isinstance(self._vae.family, CategoricalLatent)
+
+    def save(self, folder: str | Path) -> None:
+        """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
+        facts = {"settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
+        save_model(Path(folder) / "model.safetensors", module_tensors("vae", self._vae), facts)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Trained":
+        """The model of a run folder, or of a folder `save` wrote to."""
+        tensors, facts = load_model(Path(folder) / "model.safetensors")
+        config, shape = Config.from_dict(facts["settings"]), tuple(facts["image_shape"])
+        family = config.latent.build(tensors.get("vae.family.active"))
+        vae = VAE(shape, family, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        load_module("vae", vae, tensors)
+        return cls(config, vae, shape)
+
+    @torch.no_grad()
+    def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
+        pictures = as_images(images, self.image_shape)
+        parts = [take(self._vae.encode(part)) for part in as_tensor(pictures, torch.device("cpu")).split(CHUNK)]
+        return torch.cat(parts).numpy()
+
+    def _values(self, codes: NDArray) -> NDArray[np.float32]:
+        if not np.issubdtype(codes.dtype, np.integer):
+            return codes.astype(np.float32)
+        family = self._need_categories()
+        if codes.size and not 0 <= codes.min() <= codes.max() < family.outputs_per_latent:
+            raise UserError(
+                f"categories go from 0 to {family.outputs_per_latent - 1}; give floats for values of latents"
+            )
+        return family.positions.numpy()[codes]
+
+    def _need_categories(self) -> CategoricalLatent:
+        if not isinstance(self._vae.family, CategoricalLatent):
+            raise UserError("Gaussian latents have no categories; give values of the latents as floats")
+        return self._vae.family
+
+
+def train(
+    dataset: str | Dataset | ArrayLike,
+    model: str = "dvae",
+    preset: str = "paper",
+    out: str | Path | None = None,
+    machine: Machine | None = None,
+    **settings: Any,
+) -> Trained:
+    """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given."""
+    if isinstance(dataset, str):
+        name, loaded = dataset, None
+    else:
+        loaded = dataset if isinstance(dataset, Dataset) else ArrayDataset(dataset)
+        name = loaded.name
+    config = configure(model, name, preset, **settings)
+    if loaded is None:
+        loaded = load_dataset(name, config.resolution)
+    if out is not None:
+        return Trained.load(run(config, Path(out), machine, loaded))
+    with TemporaryDirectory() as folder:
+        return Trained.load(run(config, Path(folder), machine, loaded))

@@ -1,0 +1,192 @@
+"""A training state on disk: named tensors and a few facts, checked by a digest, whole or not there."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from lddr.errors import UserError
+from lddr.files import written_whole
+
+Tensors = Mapping[str, Tensor]
+Facts = dict[str, Any]  # whatever JSON can hold
+
+_NAME = re.compile(r"\d{9,}\.safetensors")
+_DRAFT = re.compile(r"\..+-[0-9a-f]{8}\.safetensors")  # as `written_whole` calls it
+_DAMAGE = (OSError, SafetensorError, ValueError, LookupError)  # what reading damaged bytes can end in
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is needed to go on after `step` as if nothing had happened."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    facts: Facts
+
+
+def module_tensors(prefix: str, module: nn.Module) -> dict[str, Tensor]:
+    """The weights and buffers of a module by name, not copied."""
+    return {f"{prefix}.{name}": tensor for name, tensor in module.state_dict().items()}
+
+
+def load_module(prefix: str, module: nn.Module, tensors: Tensors) -> None:
+    """Fill a module with the weights and buffers `module_tensors` gave, in its own memory format."""
+    _fill(prefix, module_tensors(prefix, module), tensors)
+
+
+def optimizer_tensors(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
+    """The step counters and moments of Adam by the number of the parameter, not copied."""
+    states = enumerate(_states(optimizer))
+    return {f"{prefix}.{number}.{name}": tensor for number, state in states for name, tensor in state.items()}
+
+
+def load_optimizer(prefix: str, optimizer: torch.optim.Adam, tensors: Tensors) -> None:
+    """Fill an Adam with what `optimizer_tensors` gave; its learning rate and the like stay its own."""
+    _fill(prefix, optimizer_tensors(prefix, optimizer), tensors)
+
+
+def _states(optimizer: torch.optim.Adam) -> Iterator[dict[str, Tensor]]:
+    """The state of each parameter in order; where Adam has none yet, the zeros its first step would begin with."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state[parameter]
+            if not state:
+                state.update(_first_state(parameter, group))
+            yield state
+
+
+def _first_state(parameter: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+    on_device = group["fused"] or group["capturable"]
+    step = torch.zeros((), dtype=torch.float32, device=parameter.device) if on_device else torch.tensor(0.0)
+    moments = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
+    # in the parameter's memory format: fused kernels walk both as flat memory, and bits depend on where an element lies
+    return {"step": step} | {name: torch.zeros_like(parameter, memory_format=torch.preserve_format) for name in moments}
+
+
+def _fill(prefix: str, targets: Tensors, tensors: Tensors) -> None:
+    """Copy tensors into the targets of the same names; nothing may be missing, left over or of another kind."""
+    stored = {name: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
+    if trouble := _misfit(targets, stored):
+        remedy = "use the settings it was saved with, or another folder"
+        raise UserError(f"what was saved as {prefix!r} does not fit: {trouble}; {remedy}")
+    for name, target in targets.items():
+        target.copy_(stored[name])
+
+
+def _misfit(targets: Tensors, stored: Tensors) -> str | None:
+    for name in sorted(targets.keys() | stored.keys()):
+        if name not in stored:
+            return f"{name} is missing"
+        if name not in targets:
+            return f"{name} is unexpected"
+        if _kind(stored[name]) != _kind(targets[name]):
+            return f"{name} is {_kind(stored[name])} and should be {_kind(targets[name])}"
+    return None
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tensor.dtype} {tuple(tensor.shape)}".removeprefix("torch.")
+
+
+def save(folder: Path, step: int, tensors: Tensors, facts: Facts) -> None:
+    """Write the checkpoint of `step`, and only then remove all but it and the one before it."""
+    # drafts of killed processes go first, because the room may be needed; a folder has one writer at a time
+    for path in _matching(folder, _DRAFT):
+        _remove(path)
+    _write(folder / f"{step:09d}.safetensors", tensors, facts)
+    before = [path for path in _checkpoints(folder) if int(path.stem) < step]
+    # those after `step` go as well: a run that has gone back behind them did not trust them
+    after = [path for path in _checkpoints(folder) if int(path.stem) > step]
+    for path in [*before[1:], *after, *folder.glob("*.damaged")]:
+        _remove(path)
+
+
+def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest checkpoint that is good, or None; damaged ones are named to `warn` and set aside."""
+    paths = _checkpoints(folder)
+    for path, older in zip_longest(paths, paths[1:]):
+        try:
+            tensors, facts = _read(path)
+        except _DAMAGE as error:
+            remedy = f"going back to {older.name}" if older else "starting from the beginning"
+            warn(f"cannot use the checkpoint {path} ({_reason(error)}); {remedy}")
+            with suppress(OSError):  # so that it never counts as the one before a newer one
+                path.replace(path.with_suffix(".damaged"))
+        else:
+            return Checkpoint(int(path.stem), tensors, facts)
+    return None
+
+
+def save_model(path: Path, tensors: Tensors, facts: Facts) -> None:
+    """Write one file of weights with the facts about them."""
+    _write(path, tensors, facts)
+
+
+def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
+    """The weights and facts `save_model` wrote."""
+    try:
+        return _read(path)
+    except FileNotFoundError as error:
+        raise UserError(f"there is no model {path}; train it first or correct the path") from error
+    except _DAMAGE as error:
+        raise UserError(f"cannot use the model {path} ({_reason(error)}); train it again or copy it again") from error
+
+
+def _write(path: Path, tensors: Tensors, facts: Facts) -> None:
+    whole = torch.contiguous_format
+    copies = {name: tensor.detach().to("cpu", copy=True, memory_format=whole) for name, tensor in tensors.items()}
+    text = json.dumps(facts)
+    content = safetensors.torch.save(copies, {"facts": text, "digest": _digest(copies, text)})
+    with written_whole(path) as draft:
+        draft.write_bytes(content)  # not by safetensors' own writer, which hides what the system said about a full disk
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
+    content = path.read_bytes()
+    tensors = safetensors.torch.load(content)
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    metadata = header.get("__metadata__") or {}
+    if not {"facts", "digest"} <= metadata.keys():
+        raise ValueError("it was not written by lddr")
+    if _digest(tensors, metadata["facts"]) != metadata["digest"]:
+        raise ValueError("its digest is not that of its content")
+    return tensors, json.loads(metadata["facts"])
+
+
+def _digest(tensors: Tensors, facts: str) -> str:
+    """SHA-256 over the facts and over the name, type, shape and bytes of every tensor."""
+    digest = hashlib.sha256(facts.encode())
+    for name in sorted(tensors):
+        digest.update(repr((name, _kind(tensors[name]))).encode())
+        digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    """The checkpoints of a folder, newest first."""
+    return sorted(_matching(folder, _NAME), key=lambda path: int(path.stem), reverse=True)
+
+
+def _matching(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    return [path for path in folder.glob("*") if pattern.fullmatch(path.name)]
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # an old file that cannot be removed is no reason to stop training
+        path.unlink()
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the path the system repeats."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -1,0 +1,106 @@
+"""The one training loop."""
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import torch
+from torch import Tensor
+
+from lddr.errors import UserError
+from lddr.training import checkpoint
+from lddr.training.feed import Feed, LabelledFeed
+from lddr.training.learner import Learner
+from lddr.training.tracking import Tracker
+
+LOG_EVERY = 100  # steps; a line of the log is the mean over them
+
+
+class Stopped(Exception):  # noqa: N818 (somebody wanted it)
+    """Training was asked to stop and has saved its state."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a run is carried out, which does not change what comes of it."""
+
+    quiet: bool = False
+    tensorboard: bool = False
+    checkpoint_seconds: float = 30.0
+
+
+def train(learner: Learner, feed: Feed, labelled: LabelledFeed | None, folder: Path, pace: Pace) -> None:
+    """Train to the last step, from the newest checkpoint in the folder if there is one."""
+    steps = learner.config.training.steps
+    found = checkpoint.load_newest(folder / "checkpoint", warn=_warn)
+    first, sums = 0, None
+    if found is not None:
+        learner.restore(found.tensors)
+        first, sums = found.step, found.tensors.get("sums")
+    tracker = Tracker(folder, steps, first or None, pace.quiet, pace.tensorboard)
+    saved_at = time.monotonic()
+    with _asked_to_stop() as stop, tracker:
+        for step in range(first, steps):
+            loss, parts = learner.losses(feed.batch(step), labelled.batch(step) if labelled else None, step)
+            _check(parts, step, folder)
+            learner.update(loss)
+
+            values = torch.stack([part.double() for part in parts.values()])
+            sums = values if sums is None else sums + values
+            tracker.show(step + 1, parts)
+            if (step + 1) % LOG_EVERY == 0:
+                tracker.record(step + 1, dict(zip(parts, (sums / LOG_EVERY).tolist(), strict=True)))
+                sums = None
+            late = time.monotonic() - saved_at > pace.checkpoint_seconds
+            if (late or stop.is_set()) and step + 1 < steps:
+                tracker.sync()
+                state = learner.tensors() | ({} if sums is None else {"sums": sums})
+                checkpoint.save(folder / "checkpoint", step + 1, state, {})
+                saved_at = time.monotonic()
+            if stop.is_set():
+                raise Stopped
+        tracker.sync()
+
+
+def _check(parts: Mapping[str, Tensor], step: int, folder: Path) -> None:
+    """Stop before a loss that is no number spoils the weights, and say which term it was."""
+    if math.isfinite(parts["loss"].item()):
+        return
+    culprit = next(
+        (name for name, part in parts.items() if name not in ("loss", "elbo") and not part.isfinite()), "loss"
+    )
+    kept = max((file.stem for file in (folder / "checkpoint").glob("[0-9]*.safetensors")), default=None)
+    last = f"the last good checkpoint is of step {int(kept)}" if kept else "there is no checkpoint yet"
+    raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, instead of ending the process at once; a second Ctrl-C does that."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _warn(sentence: str) -> None:
+    import sys
+
+    print(f"lddr: {sentence}", file=sys.stderr)

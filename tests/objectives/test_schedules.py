@@ -1,0 +1,57 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lddr.objectives.schedules import cosine, linear
+
+finite = st.floats(-1e3, 1e3)
+
+
+@given(finite, finite, st.integers(2, 10**6))
+def test_cosine_starts_and_ends_exactly_and_stays_there(start, end, steps):
+    assert cosine(start, end, 0, steps) == start
+    assert cosine(start, end, steps - 1, steps) == end
+    assert cosine(start, end, steps, steps) == end
+    assert cosine(start, end, 10 * steps, steps) == end
+
+
+@given(finite, finite, st.integers(1, 10**6))
+def test_linear_starts_and_ends_exactly_and_stays_there(start, end, steps):
+    assert linear(start, end, 0, steps) == start
+    assert linear(start, end, steps, steps) == end
+    assert linear(start, end, 10 * steps, steps) == end
+
+
+def test_cosine_is_that_of_torch():
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.5)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40, eta_min=2.0)
+    for step in range(41):
+        assert cosine(0.5, 2.0, step, 41) == pytest.approx(schedule.get_last_lr()[0], abs=1e-12)
+        optimizer.step()
+        schedule.step()
+
+
+def test_the_paper_s_gumbel_scale_by_hand():
+    steps = 300_001
+    quarters = [cosine(0.5, 2.0, step, steps) for step in (0, 75_000, 100_000, 150_000, 200_000, 300_000)]
+    assert quarters == pytest.approx([0.5, 0.5 + 1.5 * (1 - 0.5**0.5) / 2, 0.875, 1.25, 1.625, 2.0])
+
+
+def test_the_capacity_by_hand():
+    capacities = [linear(0, 25, step, 100_000) for step in (0, 1, 50_000, 99_999, 100_000, 300_000)]
+    assert capacities == pytest.approx([0, 0.00025, 12.5, 24.99975, 25, 25])
+
+
+@pytest.mark.parametrize("schedule", [cosine, linear])
+@given(start=finite, end=finite, steps=st.integers(1, 1000), step=st.integers(0, 1000))
+def test_schedules_go_one_way_and_never_leave_the_interval(schedule, start, end, steps, step):
+    now, later = schedule(start, end, step, steps), schedule(start, end, step + 1, steps)
+    slack = 1e-12 * max(abs(start), abs(end))
+    assert min(start, end) - slack <= now <= max(start, end) + slack
+    assert (later - now) * (end - start) >= -slack * abs(end - start)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_run_of_one_step_or_none_has_a_scale(steps):
+    assert cosine(0.5, 2.0, 0, steps) == 0.5

@@ -1,0 +1,89 @@
+import json
+
+import pytest
+
+from lddr.config import Config, configure
+from lddr.errors import UserError
+from lddr.models.zoo import models
+
+
+@pytest.mark.parametrize("model", list(models))
+@pytest.mark.parametrize("preset", ["paper", "quick"])
+@pytest.mark.parametrize("dataset", ["circles", "sprites", "rooms", "dsprites"])
+def test_settings_survive_json(model, preset, dataset):
+    config = configure(model, dataset, preset)
+    assert Config.from_dict(json.loads(json.dumps(config.as_dict()))) == config
+
+
+def test_the_defaults_are_the_papers():
+    config = configure("factor-dvae", "dsprites")
+    assert config.training.steps == 300_000
+    assert config.training.batch_size == 64
+    assert config.training.learning_rate == 1e-4
+    assert config.networks.width == 32
+    assert config.networks.kernels == (4, 4, 4, 4)
+    assert (config.latent.num_latents, config.latent.num_categories) == (10, 64)
+    assert (config.latent.low, config.latent.high) == (-1, 1)
+    assert (config.latent.noise_start, config.latent.noise_end) == (0.5, 2.0)
+    circles = configure("dvae", "circles")
+    assert circles.latent.num_latents == 2
+    assert circles.networks.decoder == "broadcast"
+
+
+def test_a_setting_finds_its_place():
+    config = configure("factor-dvae", "sprites", gamma=20, seed=3, num_latents=6, width=16, kernels=[4, 4, 2, 2])
+    assert config.objective.gamma == 20.0
+    assert isinstance(config.objective.gamma, float)
+    assert config.training.seed == 3
+    assert config.latent.num_latents == 6
+    assert config.networks.width == 16
+    assert config.networks.kernels == (4, 4, 2, 2)
+
+
+def test_supervision_has_settings_of_its_own():
+    config = configure("dvae", "sprites", supervision="masked", labels=1000, omega=4)
+    assert (config.supervision.loss, config.supervision.labels, config.supervision.omega) == ("masked", 1000, 4.0)
+    with pytest.raises(UserError, match="unknown setting 'omega'"):
+        configure("dvae", "sprites", omega=4)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "sentence"),
+    [
+        ("dvae", {"gamma": 1}, "dvae has no setting 'gamma'; models with it: factor-dvae, factor-vae"),
+        ("vae", {"num_categories": 8}, "vae has no setting 'num_categories'; models with it: annealed-dvae"),
+        ("vae", {"learning_rates": 1}, "unknown setting 'learning_rates'; vae has: batch_size"),
+        ("vae", {"steps": 1.5}, "steps must be a whole number"),
+        ("beta-vae", {"beta": "much"}, "beta must be a float, not 'much'"),
+        ("dve", {}, "unknown model 'dve'; did you mean 'dvae'"),
+        ("vae", {"preset": "slow"}, "unknown preset 'slow'; there are: paper, quick"),
+    ],
+)
+def test_mistakes_are_sentences(model, settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        configure(model, "sprites", **settings)
+
+
+def test_settings_of_another_version_are_refused():
+    settings = configure().as_dict()
+    settings["training"]["momentum"] = 0.9
+    with pytest.raises(UserError, match="of another version of lddr"):
+        Config.from_dict(settings)
+    with pytest.raises(UserError, match="of another version of lddr"):
+        Config.from_dict({"model": "dvae"})
+
+
+def test_a_name_says_what_it_is_and_two_runs_never_share_one():
+    config = configure("factor-dvae", "sprites", gamma=10, seed=7)
+    assert config.run_name.startswith("sprites_factor-dvae_gamma=10_seed=7_")
+    assert config.run_name == configure("factor-dvae", "sprites", gamma=10.0, seed=7).run_name
+    others = [{"steps": 5}, {"width": 8}, {"precision": "bf16"}, {"seed": 8}, {"resolution": 32}, {"low": 0}]
+    names = {configure("factor-dvae", "sprites", **{"gamma": 10, "seed": 7, **other}).run_name for other in others}
+    assert len(names | {config.run_name}) == len(others) + 1
+
+
+def test_a_path_makes_a_plain_folder_name():
+    name = configure("vae", "/data/my photos/summer 24").run_name
+    assert "/" not in name
+    assert " " not in name
+    assert name.startswith("data-my-photos-summer-24_vae_seed=0_")

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import estimator_checks as checks
+
+from lddr.data.load import load_dataset
+from lddr.estimator import DisentangledVAE
+from lddr.run import Machine
+from lddr.training.loop import Pace
+
+QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+SMALL = {"width": 8, "num_latents": 2, "learning_rate": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def images():
+    return load_dataset("circles", 16).images(np.arange(0, 1600, 4))
+
+
+@pytest.fixture(scope="module")
+def fitted(images):
+    return DisentangledVAE("vae", steps=300, settings=SMALL, machine=QUIET).fit(images)
+
+
+CHECKS = [  # those of scikit-learn that need no table of numbers, which images are not
+    checks.check_do_not_raise_errors_in_init_or_set_params,
+    checks.check_estimator_cloneable,
+    checks.check_estimator_repr,
+    checks.check_estimator_tags_renamed,
+    checks.check_get_params_invariance,
+    checks.check_mixin_order,
+    checks.check_no_attributes_set_in_init,
+    checks.check_parameters_default_constructible,
+    checks.check_set_params,
+    checks.check_valid_tag_types,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_checks_of_scikit_learn_that_apply_to_images(check):
+    check("DisentangledVAE", DisentangledVAE())
+
+
+def test_codes_and_images(fitted, images):
+    codes = fitted.transform(images)
+    assert codes.shape == (400, 2)
+    assert fitted.inverse_transform(codes[:3]).shape == (3, 16, 16, 1)
+    assert fitted.get_feature_names_out().tolist() == ["latent0", "latent1"]
+
+
+def test_a_clone_with_the_same_seed_learns_the_same(images):
+    one = DisentangledVAE("vae", steps=5, random_state=3, settings=SMALL, machine=QUIET)
+    codes = one.fit(images).transform(images)
+    assert np.array_equal(clone(one).fit(images).transform(images), codes)
+    other = clone(one).set_params(random_state=4).fit(images)
+    assert not np.array_equal(other.transform(images), codes)
+
+
+def test_a_pipeline_learns_from_the_codes(images):
+    left = (np.arange(0, 1600, 4) // 40 < 20).astype(int)  # is the disc in the left half?
+    pipeline = make_pipeline(DisentangledVAE("vae", steps=300, settings=SMALL, machine=QUIET), LogisticRegression())
+    assert pipeline.fit(images, left).score(images, left) > 0.75
+
+
+def test_an_unfitted_one_says_so(images):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        DisentangledVAE().transform(images)

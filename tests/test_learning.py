@@ -1,0 +1,52 @@
+"""Tests that would fail if learning were broken."""
+
+import numpy as np
+import pytest
+import torch
+
+import lddr
+from lddr.data.array import ArrayDataset
+from lddr.data.factors import Factor, Grid
+from lddr.models.zoo import models
+from lddr.run import Machine, run
+from lddr.training.loop import Pace
+from lddr.training.tracking import read_log
+
+QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+
+
+@pytest.mark.parametrize("model", list(models))
+def test_200_steps_improve_the_bound_clearly(model, tmp_path):
+    from lddr.config import configure
+
+    settings = {"annealed": {"capacity_steps": 100}, "factor": {"discriminator_width": 100}}.get(
+        models[model].objective, {}
+    )
+    config = configure(model, "circles", "quick", resolution=16, width=8, steps=200, learning_rate=1e-3, **settings)
+    first, last = read_log(run(config, tmp_path, QUIET) / "log.jsonl")
+    untrained = 16 * 16 * np.log(2)  # a guess of one half for every pixel
+    assert first["reconstruction"] < 0.8 * untrained
+    assert last["reconstruction"] < 0.75 * first["reconstruction"]
+
+
+def test_a_single_categorical_latent_recovers_a_single_factor():
+    columns = np.arange(16)
+    images = np.zeros((8, 16, 16, 1), np.uint8)
+    for value in range(8):
+        images[value, :, (columns >= 2 * value) & (columns < 2 * value + 2)] = 255
+    dataset = ArrayDataset(images, Grid((Factor("column", 8),)))
+    torch.manual_seed(0)
+    settings = {
+        "num_latents": 1,
+        "num_categories": 16,
+        "width": 8,
+        "steps": 1500,
+        "learning_rate": 1e-3,
+        "noise_end": 1.0,
+    }
+    model = lddr.train(dataset, "dvae", machine=QUIET, **settings)
+    categories = model.categories(images)[:, 0]
+    assert len(set(categories.tolist())) == 8, f"the eight images went to the categories {categories}"
+    assert model.posterior(images).max(axis=2).min() > 0.9  # it is discrete
+    assert np.mean((model.reconstruct(images) > 0.5) == (images > 0)) > 0.99
+    assert np.mean((model.decode(categories[:, np.newaxis]) > 0.5) == (images > 0)) > 0.98

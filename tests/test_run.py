@@ -1,0 +1,123 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from lddr.cli import main
+from lddr.config import configure
+from lddr.data.array import ArrayDataset
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.models.zoo import models
+from lddr.run import Machine, identity, read_config, run
+from lddr.training.loop import Pace
+
+QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+SMALL = {"resolution": 16, "width": 4, "steps": 20}
+WORDS = [
+    "--preset",
+    "quick",
+    "--resolution",
+    "16",
+    "--width",
+    "4",
+    "--steps",
+    "20",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+]
+
+
+def test_a_run_folder_says_everything(tmp_path):
+    folder = run(configure("dvae", "circles", "quick", **SMALL), tmp_path, QUIET)
+    config = json.loads((folder / "config.json").read_text())
+    assert config["settings"]["latent"]["num_categories"] == 64
+    assert config["versions"]["torch"] == torch.__version__
+    assert config["dataset"]["images"] == 1600
+    assert config["dataset"]["factors"] == {"x": 40, "y": 40}
+    scores = json.loads((folder / "scores.json").read_text())["training"]
+    assert np.isclose(scores["elbo"], -scores["reconstruction"] - scores["kl"])
+    assert not list(folder.glob("checkpoint/*.safetensors"))
+
+
+def test_the_validation_risk_is_kept_for_selection(tmp_path):
+    config = configure("dvae", "circles", "quick", supervision="masked", labels=50, **SMALL)
+    scores = json.loads((run(config, tmp_path, QUIET) / "scores.json").read_text())["training"]
+    assert scores["validation_risk"] > 0
+
+
+def test_every_run_of_a_dataset_is_measured_on_the_same_images(tmp_path):
+    from lddr.run import elbo
+    from lddr.training.learner import build_vae
+
+    dataset = load_dataset("circles", 16)
+    vae = build_vae(configure("vae", "circles", "quick", **SMALL), dataset).initialise(torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert elbo(vae, dataset, torch.device("cpu")) == elbo(vae, load_dataset("circles", 16), torch.device("cpu"))
+
+
+def test_identity_tells_datasets_apart():
+    one, other = (ArrayDataset(np.full((5, 16, 16), level, np.uint8)) for level in (3, 4))
+    assert identity(one) == identity(ArrayDataset(np.full((5, 16, 16), 3, np.uint8)))
+    assert identity(one)["checksum"] != identity(other)["checksum"]
+
+
+def test_a_damaged_or_foreign_config_is_a_sentence(tmp_path):
+    config = configure("vae", "circles", "quick", **SMALL)
+    folder = tmp_path / config.run_name
+    folder.mkdir()
+    with pytest.raises(UserError, match="is no run"):
+        read_config(folder)
+    (folder / "config.json").write_text("{half")
+    with pytest.raises(UserError, match="is damaged"):
+        run(config, tmp_path, QUIET)
+    other = configure("vae", "circles", "quick", **SMALL | {"seed": 1}).as_dict()
+    (folder / "config.json").write_text(json.dumps({"settings": other}))
+    with pytest.raises(UserError, match="holds other settings than its name says"):
+        run(config, tmp_path, QUIET)
+    (folder / "config.json").write_text(json.dumps({"settings": other | {"latent": {"dimensions": 3}}}))
+    with pytest.raises(UserError, match="of another version of lddr"):
+        run(config, tmp_path, QUIET)
+
+
+def test_a_device_that_is_not_there_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"the device 'warp' cannot be used here .*try --device cpu"):
+        run(configure("vae", "circles", "quick", **SMALL), tmp_path, Machine(device="warp"))
+
+
+def test_the_command_trains_and_says_where_the_run_is(tmp_path, capsys):
+    main(["train", "--model", "factor-dvae", "--dataset", "circles", "--gamma", "5", "--out", str(tmp_path), *WORDS])
+    out = capsys.readouterr()
+    (folder,) = tmp_path.iterdir()
+    assert out.out.strip() == str(folder)
+    assert "20/20" in out.err
+    assert folder.name.startswith("circles_factor-dvae_gamma=5_seed=0_")
+    assert read_config(folder) == configure("factor-dvae", "circles", "quick", gamma=5, **SMALL)
+    main(["train", "--model", "factor-dvae", "--dataset", "circles", "--gamma", "5", "--out", str(tmp_path), *WORDS])
+    assert capsys.readouterr().out.strip() == str(folder)
+
+
+def test_quiet_is_quiet_and_tensorboard_writes_events(tmp_path, capsys):
+    words = ["--out", str(tmp_path), *WORDS, "--dataset", "circles", "--quiet", "--tensorboard"]
+    main(["train", *words])
+    assert capsys.readouterr().err == ""
+    assert list(tmp_path.glob("*/tensorboard/events*"))
+
+
+def test_a_knob_of_another_model_is_a_sentence(tmp_path, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["train", "--model", "vae", "--gamma", "5", "--out", str(tmp_path)])
+    assert end.value.code == 2
+    assert "vae has no setting 'gamma'; models with it: factor-dvae, factor-vae" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_models_are_listed_with_knobs_and_grids(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    main(["models"])
+    out = capsys.readouterr().out
+    assert all(name in out for name in models)
+    assert "gamma 10, 20, 30, 40, 50, 100" in out

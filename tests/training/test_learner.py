@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+import torch
+
+from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.models.zoo import models
+from lddr.training.feed import Feed, LabelledFeed, as_tensor
+from lddr.training.learner import Learner
+
+CPU = torch.device("cpu")
+SMALL = {"resolution": 16, "width": 4, "steps": 50}
+WITH_DISCRIMINATOR = ["factor-vae", "factor-dvae"]
+
+
+def learner_of(model, **settings):
+    if model in WITH_DISCRIMINATOR:
+        settings = {"discriminator_width": 20} | settings
+    config = configure(model, "circles", "quick", **(SMALL | settings))
+    return Learner(config, load_dataset("circles", 16), CPU)
+
+
+def batch(step=0):
+    return Feed(load_dataset("circles", 16), 0, 16, CPU).batch(step)
+
+
+def weights(module):
+    return [parameter.detach().clone() for parameter in module.parameters()]
+
+
+@pytest.mark.parametrize("model", WITH_DISCRIMINATOR)
+def test_the_discriminators_loss_leaves_the_vae_alone_and_the_factor_term_the_discriminator(model):
+    learner = learner_of(model, gamma=5.0)
+    loss, _ = learner.losses(batch(), None, 0)
+    own = weights_gradients(learner.discriminator)
+    assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in own)
+    assert all(gradient is None for gradient in weights_gradients(learner.vae))
+    loss.backward()
+    for before, after in zip(own, weights_gradients(learner.discriminator), strict=True):
+        assert torch.equal(before, after)  # the VAE's loss has added nothing
+
+
+@pytest.mark.parametrize("model", WITH_DISCRIMINATOR)
+def test_the_encoders_gradient_is_that_of_the_plain_formula(model):
+    from lddr.objectives import terms
+    from lddr.objectives.losses import mean_kl
+
+    learner = learner_of(model, gamma=5.0)
+    images = batch()
+    loss, parts = learner.losses(images, None, 3)
+    loss.backward()
+    ours = weights_gradients(learner.vae)
+    learner.vae.zero_grad()
+    noise = learner.vae.family.noise(16, learner._stream("noise", 3))
+    logits, latent = learner.vae(images, noise, learner.vae.family.noise_scale(3, 50))
+    ratio = terms.density_ratio(learner.discriminator(latent.z))
+    plain = terms.bernoulli_reconstruction(logits, images) + mean_kl(latent) + 5.0 * ratio
+    plain.backward()
+    assert torch.isclose(plain, loss, rtol=1e-5)
+    assert torch.isclose(parts["total_correlation"], 5 * ratio, rtol=1e-4, atol=1e-6)
+    for one, other in zip(ours, weights_gradients(learner.vae), strict=True):
+        assert torch.allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def weights_gradients(module):
+    return [None if parameter.grad is None else parameter.grad.clone() for parameter in module.parameters()]
+
+
+@pytest.mark.parametrize("model", list(models))
+def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
+    one, two = learner_of(model), learner_of(model)
+    for step in range(3):
+        torch.manual_seed(step)  # the global generator must not matter
+        for learner in (one, two):
+            loss, _ = learner.losses(batch(step), None, step)
+            learner.update(loss)
+            torch.rand(3)
+    for a, b in zip(weights(one.vae), weights(two.vae), strict=True):
+        assert torch.equal(a, b)
+    other = learner_of(model, seed=1)
+    assert not torch.equal(weights(one.vae)[0], weights(other.vae)[0])
+
+
+@pytest.mark.parametrize("model", ["vae", "factor-dvae"])
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model):
+    whole = learner_of(model)
+    for step in range(6):
+        whole.update(whole.losses(batch(step), None, step)[0])
+        if step == 2:
+            kept = {name: tensor.clone() for name, tensor in whole.tensors().items()}
+    resumed = learner_of(model)
+    resumed.restore(kept)
+    for step in range(3, 6):
+        resumed.update(resumed.losses(batch(step), None, step)[0])
+    for name, tensor in whole.tensors().items():
+        assert torch.equal(tensor, resumed.tensors()[name]), name
+
+
+def test_parts_add_up():
+    learner = learner_of("tc-dvae", beta=3.0)
+    loss, parts = learner.losses(batch(), None, 0)
+    assert torch.isclose(parts["elbo"], -parts["reconstruction"] - parts["kl"])
+    assert torch.isclose(loss, parts["reconstruction"] + parts["kl"] + parts["total_correlation"])
+    assert not any(part.requires_grad for part in parts.values())
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"), [("vae", "bce"), ("vae", "l2"), ("dvae", "cross-entropy"), ("dvae", "masked")]
+)
+def test_supervision_pulls_the_risk_down(model, loss):
+    learner = learner_of(model, supervision=loss, labels=50, omega=10.0, learning_rate=3e-3)
+    dataset = load_dataset("circles", 16)
+    known, _ = learner.config.supervision.split(dataset)
+    labelled = LabelledFeed(dataset, known, 0, 16, CPU)
+    risks = []
+    for step in range(40):
+        total, parts = learner.losses(batch(step), labelled.batch(step), step)
+        learner.update(total)
+        risks.append(parts["supervision"].item())
+    assert np.mean(risks[-5:]) < 0.9 * np.mean(risks[:5])
+
+
+def test_bf16_is_near_fp32():
+    losses = [
+        learner_of("dvae", precision=precision).losses(batch(), None, 0)[0].item() for precision in ("fp32", "bf16")
+    ]
+    assert abs(losses[0] - losses[1]) < 0.02 * abs(losses[0])
+    assert losses[0] != losses[1]
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute", "ignore::DeprecationWarning")  # of torch's own tracing
+def test_capturing_the_networks_changes_nothing_but_rounding(monkeypatch):
+    plain, captured = learner_of("factor-dvae"), learner_of("factor-dvae")
+    compiled = []
+    original = torch.nn.Module.compile
+    monkeypatch.setattr(  # the logic without a C++ compiler, which not every machine has
+        torch.nn.Module,
+        "compile",
+        lambda module, mode=None: compiled.append(module) or original(module, backend="eager"),
+    )
+    captured.capture()
+    assert len(compiled) == 3
+    for step in range(2):
+        losses = []
+        for learner in (plain, captured):
+            loss, _ = learner.losses(batch(step), None, step)
+            learner.update(loss)
+            losses.append(loss.item())
+        assert abs(losses[0] - losses[1]) < 1e-3 * abs(losses[0])
+    assert list(captured.tensors()) == list(plain.tensors())
+
+
+@pytest.mark.parametrize("name", ["sprites", "rooms"])
+def test_images_kept_on_the_device_make_the_same_batches(name, monkeypatch):
+    from lddr.data.array import ArrayDataset
+
+    whole = load_dataset(name, 32)
+    few = ArrayDataset(whole.images(np.arange(0, len(whole), len(whole) // 500)))
+    looked_up, kept = Feed(few, 3, 8, CPU, keep=False), Feed(few, 3, 8, CPU, keep=True)
+    for step in range(3):
+        assert torch.equal(looked_up.batch(step), kept.batch(step))
+        assert kept.batch(step).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_images_become_channels_last_tensors():
+    images = np.random.default_rng(0).random((2, 4, 4, 3), np.float32)
+    tensor = as_tensor(images, CPU)
+    assert tensor.shape == (2, 3, 4, 4)
+    assert tensor.is_contiguous(memory_format=torch.channels_last)
+    assert np.array_equal(tensor.permute(0, 2, 3, 1), images)
+
+
+def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
+    dataset = load_dataset("color_sprites", 32)
+    feed = LabelledFeed(dataset, dataset.space.sample(np.random.default_rng(0), 20), 5, 8, CPU)
+    images, factors = feed.batch(4)
+    again, _ = feed.batch(4)
+    assert torch.equal(images, again)
+    known = {row.tobytes() for row in feed.factors}
+    assert all(row.tobytes() in known for row in factors)
+    assert not torch.equal(images, feed.batch(5)[0])

@@ -1,0 +1,167 @@
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.run import Machine, run
+from lddr.training.learner import Learner
+from lddr.training.loop import Pace
+
+QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True, checkpoint_seconds=0.05))
+SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}
+
+TRAIN = """
+import sys
+from pathlib import Path
+from lddr.config import configure
+from lddr.run import Machine, run
+from lddr.training.loop import Pace, Stopped
+model, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
+config = configure(model, "circles", "quick", resolution=16, width=4, steps=steps, batch_size=8, **narrow)
+try:
+    print(run(config, out, Machine("cpu", 1, pace=Pace(quiet=True, checkpoint_seconds=0.05))))
+except Stopped:
+    sys.exit(130)
+"""
+
+
+def start(model, out, steps=400):
+    return subprocess.Popen([sys.executable, "-c", TRAIN, model, str(out), str(steps)], stderr=subprocess.PIPE)
+
+
+def wait_for_checkpoint(out):
+    deadline = time.monotonic() + 60
+    while not list(out.glob("*/checkpoint/*.safetensors")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def content(folder):
+    return {
+        name: (folder / name).read_bytes() for name in ("model.safetensors", "log.jsonl", "scores.json", "config.json")
+    }
+
+
+@pytest.mark.parametrize("model", ["dvae", "factor-vae"])
+def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, tmp_path):
+    narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
+    config = configure(model, "circles", "quick", **SETTINGS, **narrow)
+    whole = run(config, tmp_path / "whole", QUIET)
+    kills = 0
+    chance = random.Random(0)
+    while not list((tmp_path / "killed").glob("*/scores.json")):
+        process = start(model, tmp_path / "killed")
+        if kills < 3:
+            wait_for_checkpoint(tmp_path / "killed")
+            time.sleep(chance.uniform(0, 0.4))
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode in (0, -signal.SIGKILL), errors.decode()
+    assert kills == 3
+    (killed,) = (tmp_path / "killed").iterdir()
+    assert killed.name == whole.name
+    assert content(killed) == content(whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_polite_stop_saves_and_the_next_start_goes_on(number, tmp_path):
+    process = start("vae", tmp_path / "stopped", 1500)
+    wait_for_checkpoint(tmp_path / "stopped")
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors.decode()
+    (folder,) = (tmp_path / "stopped").iterdir()
+    newest = max(int(file.stem) for file in (folder / "checkpoint").glob("*.safetensors"))
+    steps = [json.loads(line)["step"] for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert not steps or steps[-1] <= newest
+    assert newest < 1500
+    process = start("vae", tmp_path / "stopped", 1500)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert (folder / "scores.json").exists()
+
+
+def test_a_finished_run_does_nothing(tmp_path):
+    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 30})
+    folder = run(config, tmp_path, QUIET)
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
+    assert run(config, tmp_path, QUIET) == folder
+    assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+
+
+def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, capfd):
+    process = start("dvae", tmp_path, 1500)
+    while len(list(tmp_path.glob("*/checkpoint/*.safetensors"))) < 2:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    newest = sorted(tmp_path.glob("*/checkpoint/*.safetensors"))[-1]
+    spoiled = bytearray(newest.read_bytes())
+    spoiled[-5] ^= 1
+    newest.write_bytes(spoiled)
+    process = start("dvae", tmp_path, 1500)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert f"cannot use the checkpoint {newest}".encode() in errors
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch):
+    config = configure("beta-vae", "circles", "quick", **SETTINGS)
+    original = Learner.losses
+
+    def spoiled(self, images, labelled, step):
+        loss, parts = original(self, images, labelled, step)
+        if step == 120:
+            return loss * float("nan"), parts | {"loss": loss.detach() * float("nan"), "kl": torch.tensor(float("inf"))}
+        return loss, parts
+
+    monkeypatch.setattr(Learner, "losses", spoiled)
+    with pytest.raises(UserError, match=r"diverged at step 120: kl is not finite; .*checkpoint.*lower learning rate"):
+        run(config, tmp_path, QUIET)
+    (folder,) = tmp_path.iterdir()
+    assert not (folder / "scores.json").exists()
+
+
+def test_every_line_of_the_log_is_the_mean_of_its_steps(tmp_path):
+    config = configure("dvae", "circles", "quick", **SETTINGS | {"steps": 200})
+    folder = run(config, tmp_path, QUIET)
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [100, 200]
+    learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
+    from lddr.training.feed import Feed
+
+    feed, sums = Feed(load_dataset("circles", 16), 0, 8, torch.device("cpu")), 0.0
+    torch.set_num_threads(1)
+    for step in range(100):
+        loss, parts = learner.losses(feed.batch(step), None, step)
+        learner.update(loss)
+        sums += parts["elbo"].double().item()
+    assert abs(lines[0]["elbo"] - sums / 100) < 1e-9
+
+
+def test_two_starts_at_once_train_one_run_once(tmp_path):
+    processes = [start("vae", tmp_path, 200) for _ in range(2)]
+    for process in processes:
+        assert process.wait(120) == 0, process.stderr.read()
+        process.stderr.close()
+    (folder,) = [path for path in tmp_path.iterdir() if path.is_dir()]
+    lines = (folder / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [100, 200]
+
+
+def test_an_unwritable_place_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    config = configure("vae", "circles", "quick", **SETTINGS)
+    with pytest.raises(UserError, match="cannot write"):
+        run(config, tmp_path / "file", QUIET)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

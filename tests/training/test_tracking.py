@@ -1,0 +1,347 @@
+import os
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lddr.errors import UserError
+from lddr.training import tracking
+from lddr.training.tracking import Log, Progress, TensorBoard, Tracker, read_log
+
+# the log
+
+STEPS = range(100, 1100, 100)
+
+
+def terms(step):
+    return {"elbo": -1000 / step, "kl": torch.tensor(step / 7), "tc": np.float32(step / 3)}
+
+
+def write(path, steps, resume_from_step=None):
+    log = Log(path, resume_from_step)
+    for step in steps:
+        log.record(step, terms(step))
+    log.sync()
+    log.close()
+
+
+@given(values=st.dictionaries(st.text().filter(lambda name: name != "step"), st.floats(allow_nan=False)))
+def test_floats_come_back_exactly(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    log = Log(path)
+    log.record(3, values)
+    assert read_log(path) == [{"step": 3} | values]
+    log.close()
+
+
+def test_a_record_is_one_line_and_there_at_once(tmp_path):
+    log = Log(tmp_path / "run" / "log.jsonl")
+    log.record(100, {"elbo": 0.1, "kl": torch.tensor(0.1, requires_grad=True)})
+    content = (tmp_path / "run" / "log.jsonl").read_text()
+    assert content == '{"step": 100, "elbo": 0.1, "kl": 0.10000000149011612}\n'
+    log.close()
+
+
+@given(data=st.data())
+def test_an_interrupted_log_ends_with_the_same_bytes(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("log")
+    write(folder / "whole.jsonl", STEPS)
+    whole = (folder / "whole.jsonl").read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))  # killed while it was writing this byte
+    lines = whole[:cut].count(b"\n")
+    resume = data.draw(st.none() | st.integers(0, 100 * lines + 99))  # from a checkpoint it had the lines for
+    (folder / "log.jsonl").write_bytes(whole[:cut])
+    write(folder / "log.jsonl", [step for step in STEPS if step > (resume or 0)], resume)
+    assert (folder / "log.jsonl").read_bytes() == whole
+    assert sorted(path.name for path in folder.iterdir()) == ["log.jsonl", "whole.jsonl"]
+
+
+def test_the_line_of_the_step_itself_stays(tmp_path):
+    write(tmp_path / "log.jsonl", STEPS)
+    Log(tmp_path / "log.jsonl", 300).close()
+    assert [record["step"] for record in read_log(tmp_path / "log.jsonl")] == [100, 200, 300]
+
+
+@pytest.mark.parametrize("tail", [b'{"step": 1100, "elbo": -0', b'{"step": 1100}', b"\0\0\0\0", b"12\n"])
+def test_a_torn_last_line_is_left_out(tmp_path, tail):
+    path = tmp_path / "log.jsonl"
+    write(path, STEPS)
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    assert [record["step"] for record in read_log(path)] == list(STEPS)
+    Log(path, 10_000).close()
+    assert path.read_bytes() == whole
+
+
+def test_a_damaged_line_in_the_middle_is_a_sentence_and_mended_by_resuming(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1}\n{"st\n{"step": 3}\n')
+    with pytest.raises(UserError, match=r"line 2 of .* is damaged; delete that line"):
+        read_log(path)
+    Log(path, 3).close()
+    assert read_log(path) == [{"step": 1}]
+
+
+def test_a_missing_log_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"there is no log .*train first"):
+        read_log(tmp_path / "log.jsonl")
+
+
+def test_an_unwritable_log_is_a_sentence(tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*log\.jsonl: .*; free it or choose another place"):
+        Log(tmp_path / "run" / "log.jsonl")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_a_sentence(tmp_path):
+    log = Log(tmp_path / "log.jsonl")
+    log._file.close()
+    with Path("/dev/full").open("ab", buffering=0) as log._file:
+        with pytest.raises(UserError, match="No space left on device"):
+            log.record(1, {})
+
+
+def test_a_line_that_fits_only_in_part_is_a_full_disk(tmp_path):
+    log = Log(tmp_path / "log.jsonl")
+    log._file.close()
+
+    class Short:
+        def write(self, line):
+            return len(line) - 1
+
+    log._file = Short()
+    with pytest.raises(UserError, match="No space left on device"):
+        log.record(1, {})
+
+
+# TensorBoard
+
+
+def events(folder):
+    """(step, value) of the term "kl", as TensorBoard shows them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    accumulator = EventAccumulator(str(folder))
+    accumulator.Reload()
+    return [(event.step, event.value) for event in accumulator.Scalars("kl")]
+
+
+@pytest.mark.parametrize("torn", [0, 5])
+def test_resumed_event_files_show_every_step_once(tmp_path, torn):
+    pytest.importorskip("tensorboard")
+    killed = TensorBoard(tmp_path)
+    for step in range(1, 6):
+        killed.record(step, {"kl": torch.tensor(-1.0 if step > 3 else float(step), requires_grad=True)})
+    killed.close()
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[: len(file.read_bytes()) - torn])
+    resumed = TensorBoard(tmp_path, resume_from_step=3)
+    for step in range(4, 8):
+        resumed.record(step, {"kl": step})
+    resumed.sync()
+    assert events(tmp_path) == [(step, step) for step in range(1, 8)]
+    resumed.close()
+
+
+def test_event_files_that_begin_anew_show_nothing_old(tmp_path):
+    pytest.importorskip("tensorboard")
+    for value in (1.0, 2.0):
+        board = TensorBoard(tmp_path)
+        board.record(0, {"kl": value})
+        board.close()
+    assert events(tmp_path) == [(0, 2.0)]
+
+
+def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(UserError, match="get it with: pip install tensorboard"):
+        Tracker(tmp_path / "run", 10, tensorboard=True)
+    assert not (tmp_path / "run").exists()
+
+
+# progress
+
+
+class Clock:
+    """A clock that only moves when it is told to."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(tracking, "perf_counter", clock)
+    return clock
+
+
+def work(clock, progress, steps, seconds):
+    for step in steps:
+        clock.now += seconds
+        progress.update(step, {"elbo": -112.34, "kl": torch.tensor(14.2, requires_grad=True)})
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "TERM": "xterm"}], ids=["plain", "colour wanted"])
+def test_without_a_terminal_there_is_a_plain_line_now_and_then(clock, capsys, monkeypatch, environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with Progress(total=170, start=100) as progress:
+        work(clock, progress, range(101, 141), 0.5)
+        work(clock, progress, range(141, 151), 1.0)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
+        "training  120/170  71%  2.0 steps/s  ETA 0:00:25  elbo -112.3  kl 14.2",
+        "training  140/170  82%  2.0 steps/s  ETA 0:00:15  elbo -112.3  kl 14.2",
+        "training  150/170  88%  1.5 steps/s  ETA 0:00:13  elbo -112.3  kl 14.2",
+        "training  150/170  88%  1.7 steps/s  took 0:00:30  elbo -112.3  kl 14.2",
+    ]
+
+
+def test_the_plain_lines_also_end_when_training_fails(clock, capsys):
+    with pytest.raises(RuntimeError), Progress(total=10) as progress:
+        work(clock, progress, [1], 1.0)
+        raise RuntimeError
+    assert capsys.readouterr().err == "training  1/10  10%  1.0 steps/s  took 0:00:01  elbo -112.3  kl 14.2\n"
+
+
+def test_a_stalled_training_has_no_time_left_to_tell(clock, capsys):
+    with Progress(total=10) as progress:
+        work(clock, progress, [0], 60.0)
+    assert "ETA -:--:--" in capsys.readouterr().err
+
+
+def test_quiet_says_nothing(clock, capsys):
+    with Progress(total=100, quiet=True) as progress:
+        work(clock, progress, range(100), 60.0)
+    assert capsys.readouterr() == ("", "")
+
+
+class Counted:
+    """A number that knows how often it was read."""
+
+    reads = 0
+
+    def __float__(self):
+        self.reads += 1
+        return 1.0
+
+
+def test_most_calls_do_not_even_look_at_the_terms(clock, capsys):
+    counted = Counted()
+    with Progress(total=10_000) as progress:
+        for step in range(10_000):
+            clock.now += 1 / 64
+            progress.update(step, {"kl": counted})
+    assert counted.reads == len(capsys.readouterr().err.splitlines()) == 10_000 // 640 + 1
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A function that makes a pseudo-terminal stderr, and one that then gives what was written to it."""
+    pty = pytest.importorskip("pty")
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    near, far = pty.openpty()
+    stream, written = os.fdopen(far, "w"), []
+    reader = threading.Thread(target=lambda: written.extend(iter(lambda: _read(near), b"")), daemon=True)
+
+    def text():
+        stream.close()
+        reader.join()
+        return b"".join(written).decode()
+
+    def begin():
+        monkeypatch.setattr(sys, "stderr", stream)  # not before the test runs: pytest's capturing sets it, too
+        reader.start()
+        return text
+
+    yield begin
+    stream.close()
+    os.close(near)
+
+
+def _read(handle):
+    try:
+        return os.read(handle, 4096)
+    except OSError:  # the other side is closed
+        return b""
+
+
+def test_a_terminal_has_a_bar_with_the_time_left(clock, terminal):
+    written = terminal()
+    with Progress(total=100) as progress:
+        work(clock, progress, range(1, 51), 0.5)
+    text = written()
+    assert "━━━" in text
+    assert "50%" in text
+    assert "2.0 steps/s  ETA 0:00:25" in text
+    assert "elbo -112.3  kl 14.2" in text
+    assert "took 0:00:25" in text
+
+
+def test_a_terminal_is_drawn_to_at_most_five_times_a_second(clock, terminal):
+    written, counted = terminal(), Counted()
+    with Progress(total=1000) as progress:
+        for step in range(1, 1001):
+            clock.now += 0.001
+            progress.update(step, {"kl": counted})
+    assert "1000.0 steps/s" in written()
+    assert counted.reads <= 6
+
+
+@pytest.mark.parametrize("setting", [{"quiet": True}, {"term": "dumb"}])
+def test_no_bar_when_quiet_or_on_a_dumb_terminal(clock, terminal, monkeypatch, setting):
+    monkeypatch.setenv("TERM", setting.get("term", "xterm"))
+    written = terminal()
+    with Progress(total=2, quiet=setting.get("quiet", False)) as progress:
+        work(clock, progress, [1, 2], 0.5)
+    expected = "" if "quiet" in setting else "training  2/2  100%  2.0 steps/s  took 0:00:01  elbo -112.3  kl 14.2\r\n"
+    assert written() == expected
+
+
+def pseudo_terminal():
+    return pytest.importorskip("pty").openpty()
+
+
+@pytest.mark.parametrize("connect", [os.pipe, pseudo_terminal])
+def test_a_reader_that_goes_away_does_not_stop_training(clock, monkeypatch, connect):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    near, far = connect()
+    stream = os.fdopen(far, "w")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        with Progress(total=100) as progress:
+            os.close(near)
+            work(clock, progress, range(1, 101), 1.0)
+    with pytest.raises(OSError, match=r"Broken pipe|Input/output error"):
+        stream.close()
+
+
+# all of it
+
+
+def test_a_tracker_records_and_shows(tmp_path, clock, capsys):
+    pytest.importorskip("tensorboard")
+    with Tracker(tmp_path / "run", total_steps=4, tensorboard=True) as tracker:
+        for step in range(1, 4):
+            clock.now += 1.0
+            tracker.record(step, {"kl": float(step)})
+            tracker.show(step, {"kl": float(step)})
+        tracker.sync()
+    with Tracker(tmp_path / "run", total_steps=4, resume_step=2, quiet=True, tensorboard=True) as tracker:
+        tracker.record(3, {"kl": 30.0})
+    assert [record["kl"] for record in read_log(tmp_path / "run" / "log.jsonl")] == [1.0, 2.0, 30.0]
+    assert events(tmp_path / "run" / "tensorboard") == [(1, 1.0), (2, 2.0), (3, 30.0)]
+    assert capsys.readouterr().err == "training  3/4  75%  1.0 steps/s  took 0:00:03  kl 3\n"
