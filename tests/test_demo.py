@@ -6,13 +6,21 @@ from lddr.cli import main
 from lddr.data.dataset import datasets
 
 
-def test_the_demo_writes_a_picture_of_every_drawn_dataset(tmp_path, capsys):
-    main(["demo", "--out", str(tmp_path / "demo")])
+def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
+    words = ["demo", "--out", str(tmp_path / "demo"), "--steps", "3"]
+    main(words)
+    out = capsys.readouterr().out
     drawn = {name for name in datasets if datasets[name].origin == "drawn"}
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
-    assert set(summary) == drawn
-    assert summary["sprites"]["images"] == 737_280
-    for name in (*drawn, "datasets"):
+    assert set(summary["datasets"]) == drawn
+    assert summary["datasets"]["sprites"]["images"] == 737_280
+    assert set(summary["circles"]) == {"vae", "dvae"}
+    assert 0 <= summary["circles"]["dvae"]["mig"] <= 1
+    for name in (*drawn, "datasets", "circles-latent-spaces"):
         with Image.open(tmp_path / "demo" / f"{name}.png") as picture:
             assert picture.width > 640
-    assert "datasets.png" in capsys.readouterr().out
+    assert "D-VAE: MIG" in out
+    runs = {file: file.stat().st_mtime_ns for file in (tmp_path / "demo" / "runs").rglob("model.safetensors")}
+    assert len(runs) == 2
+    main(words)
+    assert {file: file.stat().st_mtime_ns for file in runs} == runs  # the second time nothing is trained

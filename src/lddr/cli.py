@@ -42,16 +42,16 @@ NOT_SETTINGS |= {"quiet"}
 
 
 @app.command
-def demo(out: Path = Path("demo")) -> None:
-    """Draw every built-in dataset: a picture and a short summary.
+def demo(out: Annotated[Path, arg(metavar="FOLDER")] = Path("demo"), steps: Whole = None) -> None:
+    """Draw every built-in dataset, train a VAE and a D-VAE on circles, and draw their latent spaces.
 
     Args:
-        out: The folder for the pictures.
-
+        out: The folder for the pictures and the two runs.
+        steps: Training steps of each model.
     """
     from lddr.demo import run_demo
 
-    run_demo(out)
+    run_demo(out, steps)
 
 
 @app.command(name="models")
@@ -235,6 +235,20 @@ def bench_data(batches: int = 200, out: Annotated[Path | None, arg(metavar="FILE
     from lddr.bench.data import run_bench
 
     run_bench(batches, out)
+
+
+@bench.command(name="train")
+def bench_train(steps: int = 5, threads: int = 1, out: Annotated[Path | None, arg(metavar="FILE")] = None) -> None:
+    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the processor.
+
+    Args:
+        steps: How many steps to time in each repeat.
+        threads: CPU threads.
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.train import run_bench
+
+    run_bench(steps, threads, out)
 
 
 def main(arguments: list[str] | None = None) -> None:

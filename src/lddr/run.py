@@ -15,6 +15,7 @@ from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.files import alone, written_whole
+from lddr.hardware import chosen_device, has_fast_bf16
 from lddr.models.vae import VAE
 from lddr.objectives import terms
 from lddr.objectives.losses import mean_kl
@@ -35,13 +36,6 @@ class Machine:
     compile: bool = False
     pace: Pace = field(default_factory=Pace)
 
-    def chosen_device(self) -> torch.device:
-        if self.device != "auto":
-            return _checked(self.device)
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
     """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
@@ -49,7 +43,7 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     folder = out / config.run_name
     if (folder / "scores.json").exists():
         return folder
-    with alone(folder / "run", say=lambda sentence: print(f"lddr: {sentence}", file=sys.stderr)):
+    with alone(folder / "run", say=_say):
         if not (folder / "scores.json").exists():
             _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
     return folder
@@ -58,7 +52,9 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
 def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset) -> None:
     if machine.threads is not None:
         torch.set_num_threads(machine.threads)
-    device = machine.chosen_device()
+    device = chosen_device(machine.device)
+    if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
+        _say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
     learner = Learner(config, dataset, device)
     if machine.compile:
         learner.capture()
@@ -142,12 +138,5 @@ def write_json(path: Path, content: object) -> None:
         draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def _checked(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise UserError(
-            f"the device {name!r} cannot be used here ({str(error).splitlines()[0]}); try --device cpu"
-        ) from error
-    return device
+def _say(sentence: str) -> None:
+    print(f"lddr: {sentence}", file=sys.stderr)

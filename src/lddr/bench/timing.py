@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 
 import psutil
@@ -31,6 +32,17 @@ def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, *arguments]
     return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has held in RAM."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage says is inherited from the process that started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def resident_megabytes() -> float:

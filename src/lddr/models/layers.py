@@ -172,13 +172,13 @@ class _OverlapAdd(torch.autograd.Function):
 def _gradients(
     gradient: Tensor, images: Tensor, weight: Tensor, geometry: Geometry, needed: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of the images, the weight and the bias, those that are needed."""
+    """Gradients of the images and the weight, where needed, and of the bias."""
     stride, padding, transposed = geometry
     gradient = gradient.contiguous(memory_format=torch.channels_last)
     of_images, of_weight, _ = torch.ops.aten.convolution_backward(
         gradient, images, weight, None, [stride] * 2, [padding] * 2, [1, 1], transposed, [0, 0], 1, [*needed[:2], False]
     )
-    return of_images, of_weight, gradient.sum((0, 2, 3)) if needed[2] else None
+    return of_images, of_weight, gradient.sum((0, 2, 3))
 
 
 def _crop(stride: int) -> int:

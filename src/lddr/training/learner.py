@@ -80,7 +80,7 @@ class Learner:
             self.referee.step()
 
     def _judge(self, step: int) -> Callable[[Tensor], Tensor]:
-        """The mean log-ratio of z: its gradient reaches z alone; the discriminator's own loss reaches nothing but it."""
+        """The mean log-ratio of z: its gradient reaches z alone; the discriminator's loss reaches it alone."""
 
         def density_ratio(z: Tensor) -> Tensor:
             assert self.discriminator is not None

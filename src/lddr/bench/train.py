@@ -1,0 +1,105 @@
+"""`lddr bench train`: training steps of ours beside the usual way and beside what the processor could do."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from torch.utils.flop_counter import FlopCounterMode
+
+from lddr.bench.plain import PlainTraining
+from lddr.bench.timing import in_fresh_process, interleaved, peak_megabytes
+from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.files import written_whole
+from lddr.hardware import has_fast_bf16, matmul_peak
+from lddr.training.feed import Feed
+from lddr.training.learner import Learner
+
+MODELS, DATASETS = ("dvae", "factor-dvae"), ("sprites", "rooms")  # one channel and three
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+def run_bench(steps: int, threads: int, out: Path | None) -> None:
+    """Measure, print the table and write it."""
+    torch.set_num_threads(threads)
+    cases = [(model, dataset) for model in MODELS for dataset in DATASETS]
+    rows = [measure(*case, steps) for case in track(cases, "measuring", console=Console(stderr=True), transient=True)]
+    table = Table(box=None, header_style="bold", title=f"one training step, batch 64, 64x64, {threads} thread(s)")
+    for heading in rows[0]:
+        table.add_column(heading, justify="left" if heading in ("model", "dataset") else "right")
+    for row in rows:
+        table.add_row(*(value if isinstance(value, str) else f"{value:,.1f}" for value in row.values()))
+    Console(width=max(120, Console().width)).print(table)
+    if not has_fast_bf16():
+        print("bf16 was left out: this processor has no instructions for it")
+    if out is not None:
+        with written_whole(out) as draft:
+            draft.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def measure(model: str, dataset: str, steps: int) -> dict[str, Any]:
+    """Milliseconds per step of each way, how many times faster ours are, the limit, and the peak memory."""
+    precisions = [name for name in PRECISIONS if name == "fp32" or has_fast_bf16()]  # else it would take hours
+    sides = {name: runner(name, model, dataset, steps) for name in ("usual", *precisions)}
+    seconds = interleaved(sides, repeats=7)
+    work = operations(model, dataset)
+    memory = {name: in_fresh_process("lddr.bench.train:peak_memory", name, model, dataset) for name in sides}
+    return {
+        "model": model,
+        "dataset": dataset,
+        **{f"{name}, ms": 1000 * value for name, value in seconds.items()},
+        **{f"{name}, times faster": seconds["usual"] / seconds[name] for name in precisions},
+        **{f"limit {name}, ms": 1000 * work / matmul_peak(PRECISIONS[name]) for name in precisions},
+        **{f"{name}, peak MB": value["peak"] for name, value in memory.items()},
+    }
+
+
+def runner(side: str, model: str, dataset: str, steps: int) -> Callable[[], int]:
+    """Training steps of the usual way, or of ours in a precision."""
+    one_step = _usual(model, dataset) if side == "usual" else _ours(model, dataset, side)
+
+    def run() -> int:
+        for _ in range(steps):
+            one_step()
+        return steps
+
+    return run
+
+
+def _usual(model: str, dataset: str) -> Callable[[], None]:
+    return PlainTraining(load_dataset(dataset), factor=model == "factor-dvae").step
+
+
+def _ours(model: str, dataset: str, precision: str) -> Callable[[], None]:
+    loaded, device = load_dataset(dataset), torch.device("cpu")
+    learner = Learner(configure(model, dataset, precision=precision), loaded, device)
+    feed = Feed(loaded, 0, 64, device)
+    steps = iter(range(10**9))
+
+    def one_step() -> None:
+        step = next(steps)
+        loss, parts = learner.losses(feed.batch(step), None, step)
+        parts["loss"].item()  # as the loop does, to stop at once when it is no number
+        learner.update(loss)
+
+    return one_step
+
+
+def operations(model: str, dataset: str) -> int:
+    """Floating-point operations of a step in matmuls and convolutions, forward and backward."""
+    training = PlainTraining(load_dataset(dataset), factor=model == "factor-dvae")
+    with FlopCounterMode(display=False) as counter:
+        training.step()
+    return counter.get_total_flops()
+
+
+def peak_memory(side: str, model: str, dataset: str) -> dict[str, float]:
+    """The most memory a process holds that does a few steps of one side."""
+    torch.set_num_threads(1)
+    runner(side, model, dataset, 5)()
+    return {"peak": peak_megabytes()}

@@ -1,0 +1,38 @@
+"""What this machine can do: its devices, and how fast its processor multiplies."""
+
+import time
+
+import torch
+
+from lddr.errors import UserError
+
+
+def chosen_device(name: str) -> torch.device:
+    """The device of that name if it works here; "auto" is CUDA, else MPS, else the CPU."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"the device {name!r} cannot be used here ({reason}); try --device cpu") from error
+    return device
+
+
+def matmul_peak(dtype: torch.dtype, size: int = 1024, repeats: int = 8) -> float:
+    """Operations per second of the fastest of some square matmuls on the CPU."""
+    left, right = torch.randn(size, size).to(dtype), torch.randn(size, size).to(dtype)
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        left @ right
+        times.append(time.perf_counter() - start)
+    return 2 * size**3 / min(times)
+
+
+def has_fast_bf16() -> bool:
+    """Whether the CPU multiplies faster in bfloat16 than in float32; without instructions for it, it does not."""
+    return matmul_peak(torch.bfloat16, 256, 3) > matmul_peak(torch.float32, 256, 3)

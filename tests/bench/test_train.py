@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from lddr.bench import train
+from lddr.bench.plain import plain_discriminator, plain_networks
+from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.hardware import chosen_device, matmul_peak
+from lddr.training.learner import Learner
+
+
+def test_the_operations_of_a_step_by_hand():
+    encoder = (
+        32**2 * 16 * 32 + 16**2 * 16 * 32 * 32 + 8**2 * 16 * 32 * 64 + 4**2 * 16 * 64 * 64 + 1024 * 256 + 256 * 640
+    )
+    decoder = 10 * 256 + 256 * 1024 + 16 * (4**2 * 64 * 64 + 8**2 * 64 * 32 + 16**2 * 32 * 32 + 32**2 * 32)
+    first = 32**2 * 16 * 32  # nobody asks for the gradient of the images
+    expected = 2 * 64 * (3 * (encoder + decoder) - first)
+    assert abs(train.operations("dvae", "sprites") / expected - 1) < 0.01
+
+
+@pytest.mark.parametrize("model", train.MODELS)
+@pytest.mark.parametrize("side", ["usual", "fp32"])
+def test_every_side_takes_steps(model, side):
+    assert train.runner(side, model, "sprites", 1)() == 1
+
+
+def test_both_sides_train_models_of_the_same_size():
+    learner = Learner(configure("factor-dvae", "sprites"), load_dataset("sprites"), torch.device("cpu"))
+    plain = [*plain_networks(1), plain_discriminator()]
+    ours = [learner.vae.encoder, learner.vae.decoder, learner.discriminator]
+    for one, other in zip(ours, plain, strict=True):
+        assert sum(w.numel() for w in one.parameters()) == sum(w.numel() for w in other.parameters())
+
+
+def test_the_peak_is_positive_and_the_cpu_is_always_there():
+    assert matmul_peak(torch.float32, 64, 2) > 0
+    assert chosen_device("cpu").type == "cpu"
+    assert chosen_device("auto").type in ("cpu", "cuda", "mps")
