@@ -225,6 +225,13 @@ def test_bfloat16_autocast_is_near_float32():
         assert all(parameter.grad.isfinite().all() for parameter in network.parameters())
 
 
+def test_no_images_give_no_results():
+    shape = (16, 16, 3)
+    assert Encoder(shape, 6, 4)(images_of(shape, batch=0)).shape == (0, 6)
+    for decoder in (Decoder(3, shape, 4), BroadcastDecoder(3, shape, 4)):
+        assert decoder(latents_of(batch=0)).shape == (0, 3, 16, 16)
+
+
 @pytest.mark.parametrize("shape", [(48, 48, 1), (64, 32, 1), (8, 8, 3), (256, 256, 3)], ids=str)
 @pytest.mark.parametrize("build", [lambda s: Encoder(s, 6), lambda s: Decoder(3, s), lambda s: BroadcastDecoder(3, s)])
 def test_other_resolutions_are_refused(build, shape):

@@ -117,7 +117,8 @@ def test_supervision_pulls_the_risk_down(model, loss):
         total, parts = learner.losses(batch(step), labelled.batch(step), step)
         learner.update(total)
         risks.append(parts["supervision"].item())
-    assert np.mean(risks[-5:]) < 0.9 * np.mean(risks[:5])
+    share = 0.97 if loss == "bce" else 0.9  # with targets between 0 and 1 even a perfect guess has a cross-entropy
+    assert np.mean(risks[-5:]) < share * np.mean(risks[:5])
 
 
 def test_bf16_is_near_fp32():

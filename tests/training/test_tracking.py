@@ -343,5 +343,5 @@ def test_a_tracker_records_and_shows(tmp_path, clock, capsys):
     with Tracker(tmp_path / "run", total_steps=4, resume_step=2, quiet=True, tensorboard=True) as tracker:
         tracker.record(3, {"kl": 30.0})
     assert [record["kl"] for record in read_log(tmp_path / "run" / "log.jsonl")] == [1.0, 2.0, 30.0]
-    assert events(tmp_path / "run" / "tensorboard") == [(1, 1.0), (2, 2.0), (3, 30.0)]
     assert capsys.readouterr().err == "training  3/4  75%  1.0 steps/s  took 0:00:03  kl 3\n"
+    assert events(tmp_path / "run" / "tensorboard") == [(1, 1.0), (2, 2.0), (3, 30.0)]
