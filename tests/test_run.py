@@ -44,9 +44,13 @@ def test_a_run_folder_says_everything(tmp_path):
 
 
 def test_the_validation_risk_is_kept_for_selection(tmp_path):
-    config = configure("dvae", "circles", "quick", supervision="masked", labels=50, **SMALL)
-    scores = json.loads((run(config, tmp_path, QUIET) / "scores.json").read_text())["training"]
+    config = configure("dvae", "circles", "quick", supervision="masked", labels=50, **SMALL | {"steps": 100})
+    folder = run(config, tmp_path, QUIET)
+    scores = json.loads((folder / "scores.json").read_text())["training"]
     assert scores["validation_risk"] > 0
+    (line,) = (folder / "log.jsonl").read_text().splitlines()
+    assert json.loads(line)["validation_risk"] == scores["validation_risk"]  # nothing was learned in between
+    assert json.loads(line)["supervision"] > 0
 
 
 def test_every_run_of_a_dataset_is_measured_on_the_same_images(tmp_path):

@@ -13,6 +13,7 @@ from lddr.data.sheet import factor_sheet, overview
 from lddr.files import written_whole
 
 MODELS = {"vae": "VAE", "dvae": "D-VAE"}
+SEED = 1
 GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 
 
@@ -47,17 +48,17 @@ def train_circles(out: Path, steps: int | None) -> dict[str, dict[str, float]]:
     from lddr.data.load import load_dataset
     from lddr.metrics.mig import mig
     from lddr.report.figures import latent_spaces
-    from lddr.run import run
+    from lddr.run import Machine, run
     from lddr.trained import Trained
 
     x, y = np.meshgrid(GRID, GRID, indexing="ij")
     spaces: dict[str, NDArray] = {"x and y": np.stack([x, y], axis=-1)}
     scores = {}
     for model, title in MODELS.items():
-        config = configure(model, "circles", "quick", steps=steps)
+        config = configure(model, "circles", "quick", steps=steps, seed=SEED)
         dataset = load_dataset("circles", config.resolution)
         print(f"training a {title} on circles: {config.training.steps} steps", flush=True)
-        folder = run(config, out / "runs")
+        folder = run(config, out / "runs", Machine(device="cpu", threads=1))
         codes = Trained.load(folder).represent(dataset.images(np.arange(len(dataset))))
         score = mig(codes, dataset.space.factors_of(np.arange(len(dataset)))).score
         print(f"{title}: MIG {score:.2f}, in {folder}")

@@ -20,7 +20,7 @@ from lddr.models.vae import VAE
 from lddr.objectives import terms
 from lddr.objectives.losses import mean_kl
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.feed import Feed, LabelledFeed, as_tensor
+from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import Pace, train
 
@@ -59,14 +59,15 @@ def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset)
     if machine.compile:
         learner.capture()
     _write_config(config, folder, dataset)
-    training, labelled = config.training, None
+    training, labels = config.training, None
     if config.supervision is not None:
-        known, _ = config.supervision.split(dataset)
-        labelled = LabelledFeed(dataset, known, training.seed, training.batch_size, device)
-    train(learner, Feed(dataset, training.seed, training.batch_size, device), labelled, folder, machine.pace)
+        parts = config.supervision.split(dataset)
+        labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
+    train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine.pace)
     facts = {"settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     save_model(folder / "model.safetensors", module_tensors("vae", learner.vae), facts)
-    write_json(folder / "scores.json", {"training": final_scores(learner, dataset)})
+    scores = elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {})
+    write_json(folder / "scores.json", {"training": scores})
     for file in (folder / "checkpoint").glob("*"):  # nothing left to go on with
         file.unlink(missing_ok=True)
 
@@ -108,20 +109,8 @@ def read_config(folder: Path) -> Config:
 
 
 @torch.no_grad()
-def final_scores(learner: Learner, dataset: Dataset) -> dict[str, float]:
-    """Noiseless reconstruction, KL and ELBO on images that are the same for every run; the validation R_s."""
-    learner.vae.eval()
-    scores = elbo(learner.vae, dataset, learner.device)
-    if learner.config.supervision is not None:
-        _, unseen = learner.config.supervision.split(dataset)
-        if len(unseen):
-            labelled = LabelledFeed(dataset, unseen, learner.config.training.seed, len(unseen), learner.device)
-            scores["validation_risk"] = float(learner.risk(labelled.images, labelled.factors))
-    return scores
-
-
 def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
-    """Means over EVALUATION_BATCHES batches, in nats per image, without noise."""
+    """Noiseless reconstruction, KL and ELBO in nats per image, on images that are the same for every run."""
     sums = torch.zeros(2, dtype=torch.float64)
     for number in range(EVALUATION_BATCHES):
         drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)

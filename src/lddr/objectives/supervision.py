@@ -49,9 +49,10 @@ class Supervision:
 
     def risk(self, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
         """R_s of labelled images: summed over factors, mean over images."""
+        device = latent.mean.device
         if FAMILY_OF[self.loss] == "gaussian":
-            return gaussian_risk(latent.mean, normalised(factors, space), self.loss)
-        return categorical_risk(latent.parameters, bins(factors, space, latent.parameters.shape[2]))
+            return gaussian_risk(latent.mean, normalised(factors, space).to(device), self.loss)
+        return categorical_risk(latent.parameters, bins(factors, space, latent.parameters.shape[2]).to(device))
 
 
 def normalised(factors: Indices, space: FactorSpace) -> Tensor:

@@ -1,5 +1,7 @@
 """Batches on their way to the device: each a function of (seed, step), wherever the images are kept."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -49,6 +51,14 @@ class Feed:
             numbers = np.arange(first, min(first + CHUNK, len(self.dataset)))
             kept[first : first + CHUNK] = torch.from_numpy(np.ascontiguousarray(self.dataset.images(numbers)))
         return kept
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labelled images of a run: most to train with, the rest to validate with."""
+
+    train: "LabelledFeed"
+    validation: "LabelledFeed"
 
 
 class LabelledFeed:

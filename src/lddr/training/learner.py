@@ -16,6 +16,7 @@ from lddr.objectives import terms
 from lddr.objectives.losses import Factor, Moment, mean_kl
 from lddr.objectives.supervision import active_categories
 from lddr.training.checkpoint import load_module, load_optimizer, module_tensors, optimizer_tensors
+from lddr.training.feed import LabelledFeed
 
 Labelled = tuple[Tensor, Indices]  # images and their factor values
 
@@ -70,6 +71,11 @@ class Learner:
         """R_s, the supervised risk, of labelled images."""
         assert self.config.supervision is not None
         return self.config.supervision.risk(self.vae.encode(images), factors, self.space)
+
+    @torch.no_grad()
+    def validation(self, unseen: LabelledFeed) -> dict[str, float]:
+        """R_s of labelled images that do not train, nothing when there are none."""
+        return {"validation_risk": self.risk(unseen.images, unseen.factors).item()} if len(unseen.factors) else {}
 
     def update(self, loss: Tensor) -> None:
         """One step of Adam for the VAE; the discriminator's gradients are there already and it takes its own step."""

@@ -11,11 +11,10 @@ from pathlib import Path
 from types import FrameType
 
 import torch
-from torch import Tensor
 
 from lddr.errors import UserError
 from lddr.training import checkpoint
-from lddr.training.feed import Feed, LabelledFeed
+from lddr.training.feed import Feed, Labels
 from lddr.training.learner import Learner
 from lddr.training.tracking import Tracker
 
@@ -35,7 +34,7 @@ class Pace:
     checkpoint_seconds: float = 30.0
 
 
-def train(learner: Learner, feed: Feed, labelled: LabelledFeed | None, folder: Path, pace: Pace) -> None:
+def train(learner: Learner, feed: Feed, labels: Labels | None, folder: Path, pace: Pace) -> None:
     """Train to the last step, from the newest checkpoint in the folder if there is one."""
     steps = learner.config.training.steps
     found = checkpoint.load_newest(folder / "checkpoint", warn=_warn)
@@ -47,15 +46,16 @@ def train(learner: Learner, feed: Feed, labelled: LabelledFeed | None, folder: P
     saved_at = time.monotonic()
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):
-            loss, parts = learner.losses(feed.batch(step), labelled.batch(step) if labelled else None, step)
-            _check(parts, step, folder)
+            loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
+            values = torch.stack(list(parts.values())).cpu().double()
+            _check(dict(zip(parts, values.tolist(), strict=True)), step, folder)
             learner.update(loss)
 
-            values = torch.stack([part.double() for part in parts.values()])
             sums = values if sums is None else sums + values
             tracker.show(step + 1, parts)
             if (step + 1) % LOG_EVERY == 0:
-                tracker.record(step + 1, dict(zip(parts, (sums / LOG_EVERY).tolist(), strict=True)))
+                means = dict(zip(parts, (sums / LOG_EVERY).tolist(), strict=True))
+                tracker.record(step + 1, means | (learner.validation(labels.validation) if labels else {}))
                 sums = None
             late = time.monotonic() - saved_at > pace.checkpoint_seconds
             if (late or stop.is_set()) and step + 1 < steps:
@@ -68,13 +68,12 @@ def train(learner: Learner, feed: Feed, labelled: LabelledFeed | None, folder: P
         tracker.sync()
 
 
-def _check(parts: Mapping[str, Tensor], step: int, folder: Path) -> None:
+def _check(values: Mapping[str, float], step: int, folder: Path) -> None:
     """Stop before a loss that is no number spoils the weights, and say which term it was."""
-    if math.isfinite(parts["loss"].item()):
+    if math.isfinite(values["loss"]):
         return
-    culprit = next(
-        (name for name, part in parts.items() if name not in ("loss", "elbo") and not part.isfinite()), "loss"
-    )
+    spoiled = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
+    culprit = spoiled[0] if spoiled else "loss"
     kept = max((file.stem for file in (folder / "checkpoint").glob("[0-9]*.safetensors")), default=None)
     last = f"the last good checkpoint is of step {int(kept)}" if kept else "there is no checkpoint yet"
     raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
