@@ -37,6 +37,6 @@ def _draw_grid(axes: "Axes", points: NDArray) -> None:
     room = MARGIN * np.maximum(high - low, 1e-6)
     axes.set_xlim(low[0] - room[0], high[0] + room[0])
     axes.set_ylim(low[1] - room[1], high[1] + room[1])
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal", adjustable="box")
     axes.set_xticks([])
     axes.set_yticks([])
