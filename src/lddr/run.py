@@ -15,7 +15,7 @@ from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.files import alone, written_whole
-from lddr.hardware import chosen_device, has_fast_bf16
+from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.models.vae import VAE
 from lddr.objectives import terms
 from lddr.objectives.losses import mean_kl
@@ -53,6 +53,8 @@ def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset)
     if machine.threads is not None:
         torch.set_num_threads(machine.threads)
     device = chosen_device(machine.device)
+    if device.type == "cpu":
+        keep_freed_memory()
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
         _say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
     learner = Learner(config, dataset, device)

@@ -3,6 +3,7 @@ import torch
 
 from lddr.bench import train
 from lddr.bench.plain import plain_discriminator, plain_networks
+from lddr.bench.timing import Worker
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, matmul_peak
@@ -22,7 +23,19 @@ def test_the_operations_of_a_step_by_hand():
 @pytest.mark.parametrize("model", train.MODELS)
 @pytest.mark.parametrize("side", ["usual", "fp32"])
 def test_every_side_takes_steps(model, side):
-    assert train.runner(side, model, "sprites", 1)() == 1
+    train.prepared(side, model, "sprites", "1")()
+
+
+def test_a_worker_repeats_in_a_process_of_its_own():
+    with Worker("lddr.bench.train:prepared", "usual", "dvae", "sprites", "1") as worker:
+        assert worker.run(2) == 2
+        assert worker.peak_megabytes() > 50
+
+
+def test_a_worker_that_fails_says_so():
+    with Worker("lddr.bench.train:prepared", "usual", "dvae", "nonsense", "1") as worker:
+        with pytest.raises(RuntimeError, match="ended early"):
+            worker.run(1)
 
 
 def test_both_sides_train_models_of_the_same_size():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import IO, cast
 
 import psutil
 
@@ -29,9 +30,55 @@ def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
     """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
     module, name = function.split(":")
     code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, *arguments]
-    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, env=_one_thread(), check=True, capture_output=True, text=True).stdout)
+
+
+def _one_thread() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+class Worker:
+    """A fresh process that holds one thing to repeat, made by "module:function" from strings, and waits in between."""
+
+    def __init__(self, function: str, *arguments: str) -> None:
+        module, name = function.split(":")
+        imports = f"import sys; from lddr.bench.timing import serve; from {module} import {name}"
+        command = [sys.executable, "-c", f"{imports}; serve({name}(*sys.argv[1:]))", *arguments]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=_one_thread(), text=True)
+        self._questions, self._answers = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._questions.close()
+        self._answers.close()
+        self._process.wait()
+
+    def run(self, times: int) -> int:
+        """Repeat it, and give back how often."""
+        self._ask(times)
+        return times
+
+    def peak_megabytes(self) -> float:
+        return float(self._ask(0))
+
+    def _ask(self, times: int) -> str:
+        print(times, file=self._questions, flush=True)
+        answer = self._answers.readline()
+        if not answer:
+            raise RuntimeError("a process of the benchmark ended early; its error is above")
+        return answer
+
+
+def serve(repeated: Callable[[], object]) -> None:
+    """The worker's side: a number of repeats per line of stdin; answers with the peak memory so far."""
+    for line in sys.stdin:
+        for _ in range(int(line)):
+            repeated()
+        print(peak_megabytes(), flush=True)
 
 
 def peak_megabytes() -> float:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,11 @@ from rich.table import Table
 from torch.utils.flop_counter import FlopCounterMode
 
 from lddr.bench.plain import PlainTraining
-from lddr.bench.timing import in_fresh_process, interleaved, peak_megabytes
+from lddr.bench.timing import Worker, interleaved
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.files import written_whole
-from lddr.hardware import has_fast_bf16, matmul_peak
+from lddr.hardware import has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 
@@ -28,7 +30,10 @@ def run_bench(steps: int, threads: int, out: Path | None) -> None:
     """Measure, print the table and write it."""
     torch.set_num_threads(threads)
     cases = [(model, dataset) for model in MODELS for dataset in DATASETS]
-    rows = [measure(*case, steps) for case in track(cases, "measuring", console=Console(stderr=True), transient=True)]
+    rows = [
+        measure(*case, steps, threads)
+        for case in track(cases, "measuring", console=Console(stderr=True), transient=True)
+    ]
     table = Table(box=None, header_style="bold", title=f"one training step, batch 64, 64x64, {threads} thread(s)")
     for heading in rows[0]:
         table.add_column(heading, justify="left" if heading in ("model", "dataset") else "right")
@@ -42,37 +47,37 @@ def run_bench(steps: int, threads: int, out: Path | None) -> None:
             draft.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def measure(model: str, dataset: str, steps: int) -> dict[str, Any]:
-    """Milliseconds per step of each way, how many times faster ours are, the limit, and the peak memory."""
+def measure(model: str, dataset: str, steps: int, threads: int) -> dict[str, Any]:
+    """Milliseconds per step of each way, how many times faster ours are, the limit, and the peak memory.
+
+    Each way has a process of its own, and they take turns: how ours keeps its memory would help the usual way too.
+    """
     precisions = [name for name in PRECISIONS if name == "fp32" or has_fast_bf16()]  # else it would take hours
-    sides = {name: runner(name, model, dataset, steps) for name in ("usual", *precisions)}
-    seconds = interleaved(sides, repeats=7)
+    with ExitStack() as stack:
+        sides = {
+            name: stack.enter_context(Worker("lddr.bench.train:prepared", name, model, dataset, str(threads)))
+            for name in ("usual", *precisions)
+        }
+        seconds = interleaved({name: partial(side.run, steps) for name, side in sides.items()}, repeats=7)
+        memory = {name: side.peak_megabytes() for name, side in sides.items()}
     work = operations(model, dataset)
-    memory = {name: in_fresh_process("lddr.bench.train:peak_memory", name, model, dataset) for name in sides}
     return {
         "model": model,
         "dataset": dataset,
         **{f"{name}, ms": 1000 * value for name, value in seconds.items()},
         **{f"{name}, times faster": seconds["usual"] / seconds[name] for name in precisions},
         **{f"limit {name}, ms": 1000 * work / matmul_peak(PRECISIONS[name]) for name in precisions},
-        **{f"{name}, peak MB": value["peak"] for name, value in memory.items()},
+        **{f"{name}, peak MB": value for name, value in memory.items()},
     }
 
 
-def runner(side: str, model: str, dataset: str, steps: int) -> Callable[[], int]:
-    """Training steps of the usual way, or of ours in a precision."""
-    one_step = _usual(model, dataset) if side == "usual" else _ours(model, dataset, side)
-
-    def run() -> int:
-        for _ in range(steps):
-            one_step()
-        return steps
-
-    return run
-
-
-def _usual(model: str, dataset: str) -> Callable[[], None]:
-    return PlainTraining(load_dataset(dataset), factor=model == "factor-dvae").step
+def prepared(side: str, model: str, dataset: str, threads: str) -> Callable[[], None]:
+    """A training step of the usual way, or of ours in a precision, ready to be taken."""
+    torch.set_num_threads(int(threads))
+    if side == "usual":
+        return PlainTraining(load_dataset(dataset), factor=model == "factor-dvae").step
+    keep_freed_memory()
+    return _ours(model, dataset, side)
 
 
 def _ours(model: str, dataset: str, precision: str) -> Callable[[], None]:
@@ -96,10 +101,3 @@ def operations(model: str, dataset: str) -> int:
     with FlopCounterMode(display=False) as counter:
         training.step()
     return counter.get_total_flops()
-
-
-def peak_memory(side: str, model: str, dataset: str) -> dict[str, float]:
-    """The most memory a process holds that does a few steps of one side."""
-    torch.set_num_threads(1)
-    runner(side, model, dataset, 5)()
-    return {"peak": peak_megabytes()}
