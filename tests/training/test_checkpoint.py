@@ -481,3 +481,10 @@ def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path):
     assert outcome["steps"][-1] > 0
     assert outcome["warnings"] == []
     assert outcome["left"] == 2
+
+
+def test_the_same_state_is_the_same_bytes(tmp_path):
+    tensors = {"b": torch.arange(3.0), "a": torch.zeros(2, 2)}
+    for number in range(20):
+        save_model(tmp_path / f"{number}.safetensors", tensors, {"one": 1, "two": 2})
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1

@@ -147,7 +147,9 @@ def _write(path: Path, tensors: Tensors, facts: Facts) -> None:
     whole = torch.contiguous_format
     copies = {name: tensor.detach().to("cpu", copy=True, memory_format=whole) for name, tensor in tensors.items()}
     text = json.dumps(facts)
-    content = safetensors.torch.save(copies, {"facts": text, "digest": _digest(copies, text)})
+    # one entry, because safetensors writes several in any order, and the same state shall be the same bytes
+    entry = json.dumps({"facts": text, "digest": _digest(copies, text)})
+    content = safetensors.torch.save(copies, {"lddr": entry})
     with written_whole(path) as draft:
         draft.write_bytes(content)  # not by safetensors' own writer, which hides what the system said about a full disk
 
@@ -156,7 +158,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
     content = path.read_bytes()
     tensors = safetensors.torch.load(content)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    metadata = header.get("__metadata__") or {}
+    metadata = json.loads((header.get("__metadata__") or {}).get("lddr", "{}"))
     if not {"facts", "digest"} <= metadata.keys():
         raise ValueError("it was not written by lddr")
     if _digest(tensors, metadata["facts"]) != metadata["digest"]:
