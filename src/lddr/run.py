@@ -2,6 +2,7 @@
 
 import json
 import platform
+import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,8 +71,7 @@ def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset)
     save_model(folder / "model.safetensors", module_tensors("vae", learner.vae), facts)
     scores = elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {})
     write_json(folder / "scores.json", {"training": scores})
-    for file in (folder / "checkpoint").glob("*"):  # nothing left to go on with
-        file.unlink(missing_ok=True)
+    shutil.rmtree(folder / "checkpoint", ignore_errors=True)  # nothing left to go on with
 
 
 def _write_config(config: Config, folder: Path, dataset: Dataset) -> None:
