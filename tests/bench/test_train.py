@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from lddr.bench import train
-from lddr.bench.plain import plain_discriminator, plain_networks
+from lddr.bench.plain import PlainTraining, plain_discriminator, plain_networks
 from lddr.bench.timing import Worker
 from lddr.config import configure
 from lddr.data.load import load_dataset
@@ -20,14 +20,19 @@ def test_the_operations_of_a_step_by_hand():
     assert abs(train.operations("dvae", "sprites") / expected - 1) < 0.01
 
 
-@pytest.mark.parametrize("model", train.MODELS)
+@pytest.mark.parametrize("factor", [False, True])
+def test_a_plain_step_trains_every_network(factor):
+    training = PlainTraining(load_dataset("sprites"), factor)
+    networks = [training.encoder, training.decoder, *([training.discriminator] if factor else [])]
+    before = [weight.detach().clone() for network in networks for weight in network.parameters()]
+    training.step()
+    after = [weight for network in networks for weight in network.parameters()]
+    assert all(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
 @pytest.mark.parametrize("side", ["usual", "fp32"])
-def test_every_side_takes_steps(model, side):
-    train.prepared(side, model, "sprites", "1")()
-
-
-def test_a_worker_repeats_in_a_process_of_its_own():
-    with Worker("lddr.bench.train:prepared", "usual", "dvae", "sprites", "1") as worker:
+def test_a_worker_repeats_in_a_process_of_its_own(side):
+    with Worker("lddr.bench.train:prepared", side, "factor-dvae", "sprites", "1") as worker:
         assert worker.run(2) == 2
         assert worker.peak_megabytes() > 50
 
