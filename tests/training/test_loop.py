@@ -38,9 +38,13 @@ def start(model, out, steps=400):
     return subprocess.Popen([sys.executable, "-c", TRAIN, model, str(out), str(steps)], stderr=subprocess.PIPE)
 
 
-def wait_for_checkpoint(out):
+def wait_for_checkpoint(out, after=0):
+    """Wait until there is a checkpoint of a later step, and give its step."""
     deadline = time.monotonic() + 60
-    while not list(out.glob("*/checkpoint/*.safetensors")):
+    while True:
+        steps = [int(file.stem) for file in out.glob("*/checkpoint/[0-9]*.safetensors")]
+        if steps and max(steps) > after:
+            return max(steps)
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -56,13 +60,13 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, tmp_path):
     narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
     config = configure(model, "circles", "quick", **SETTINGS, **narrow)
     whole = run(config, tmp_path / "whole", QUIET)
-    kills = 0
+    kills = reached = 0
     chance = random.Random(0)
     while not list((tmp_path / "killed").glob("*/scores.json")):
         process = start(model, tmp_path / "killed")
         if kills < 3:
-            wait_for_checkpoint(tmp_path / "killed")
-            time.sleep(chance.uniform(0, 0.4))
+            reached = wait_for_checkpoint(tmp_path / "killed", after=reached)
+            time.sleep(chance.uniform(0, 0.2))
             process.send_signal(signal.SIGKILL)
             kills += 1
         _, errors = process.communicate(timeout=120)
