@@ -92,6 +92,12 @@ def test_three_lines_for_your_own_images():
     assert codes.shape == (20, 3)
 
 
+def test_a_dataset_is_taken_at_its_own_resolution_whatever_the_preset_says():
+    model = lddr.train(load_dataset("circles", 32), "vae", **SETTINGS | {"resolution": None, "steps": 2})
+    assert model.config.resolution == 32
+    assert model.image_shape == (32, 32, 1)
+
+
 def test_a_kept_run_is_found_again(tmp_path, images):
     model = lddr.train("circles", "dvae", out=tmp_path, **SETTINGS)
     (folder,) = tmp_path.iterdir()

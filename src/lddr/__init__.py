@@ -16,7 +16,17 @@ _HOMES = {
     "train": "lddr.trained",
 }
 
-__all__ = ["Dataset", "FactorSpace", "UserError", "__version__", "load_dataset"]
+__all__ = [
+    "Dataset",
+    "DisentangledVAE",
+    "FactorSpace",
+    "Machine",
+    "Trained",
+    "UserError",
+    "__version__",
+    "load_dataset",
+]
+__all__ += ["train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from rich.progress import track
 
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.sheet import factor_sheet, overview
-from lddr.files import written_whole
+from lddr.files import write_json, written_whole
 
 MODELS = {"vae": "VAE", "dvae": "D-VAE"}
 SEED = 1
@@ -22,8 +22,7 @@ def run_demo(out: Path, steps: int | None = None) -> None:
     chosen = draw_datasets(out)
     scores = train_circles(out, steps)
     summary = {"datasets": {dataset.name: about(dataset) for dataset in chosen}, "circles": scores}
-    with written_whole(out / "summary.json") as draft:
-        draft.write_text(json.dumps(summary, indent=1) + "\n")
+    write_json(out / "summary.json", summary)
     print(
         f"written: {out}/datasets.png, {out}/circles-latent-spaces.png, a picture of each dataset, {out}/summary.json"
     )

@@ -1,6 +1,7 @@
 """Files that are whole or not there: write beside, flush to disk, rename; and one writer at a time."""
 
 import errno
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -37,6 +38,12 @@ def written_whole(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
             raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
         raise
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write plain values as JSON, whole."""
+    with written_whole(path) as draft:
+        draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
 @contextmanager

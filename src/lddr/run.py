@@ -15,7 +15,7 @@ from lddr.config import Config
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.files import alone, written_whole
+from lddr.files import alone, write_json
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.models.vae import VAE
 from lddr.objectives import terms
@@ -121,12 +121,6 @@ def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
         sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).double().cpu()
     reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
     return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write plain values as JSON, whole."""
-    with written_whole(path) as draft:
-        draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def _say(sentence: str) -> None:

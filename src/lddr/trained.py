@@ -137,6 +137,7 @@ def train(
     else:
         loaded = dataset if isinstance(dataset, Dataset) else ArrayDataset(dataset)
         name = loaded.name
+        settings["resolution"] = loaded.image_shape[0]  # whatever the preset says, these are the images
     config = configure(model, name, preset, **settings)
     if loaded is None:
         loaded = load_dataset(name, config.resolution)

@@ -1,6 +1,5 @@
 """`lddr bench data`: batches of 64 from every dataset that is here, beside one Python call per image."""
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,13 +13,12 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
+from lddr.bench.table import show
 from lddr.bench.timing import in_fresh_process, interleaved, resident_megabytes
 from lddr.data.dataset import Dataset, Images, datasets, stream
 from lddr.data.load import load_dataset
 from lddr.data.rendered.circles import CORNERS
-from lddr.files import written_whole
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096
 
@@ -30,15 +28,7 @@ def run_bench(batches: int, out: Path | None) -> None:
     with synthetic_dsprites():
         names = [name for name in datasets if datasets[name].origin == "drawn"] + ["dsprites"]
         rows = [measure(name, batches) for name in track(names, "measuring", console=Console(stderr=True))]
-    table = Table(box=None, header_style="bold", title="float batches of 64 (median of interleaved repeats)")
-    for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading == "dataset" else "right", no_wrap=heading == "dataset")
-    for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:,.1f}" for value in row.values()))
-    Console().print(table)
-    if out is not None:
-        with written_whole(out) as draft:
-            draft.write_text(json.dumps(rows, indent=1) + "\n")
+    show(rows, "float batches of 64 (median of interleaved repeats)", out)
 
 
 def measure(name: str, batches: int) -> dict[str, Any]:

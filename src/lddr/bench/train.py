@@ -1,6 +1,5 @@
 """`lddr bench train`: training steps of ours beside the usual way and beside what the processor could do."""
 
-import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -10,14 +9,13 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from torch.utils.flop_counter import FlopCounterMode
 
 from lddr.bench.plain import PlainTraining
+from lddr.bench.table import show
 from lddr.bench.timing import Worker, interleaved
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.files import written_whole
 from lddr.hardware import has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -34,17 +32,9 @@ def run_bench(steps: int, threads: int, out: Path | None) -> None:
         measure(*case, steps, threads)
         for case in track(cases, "measuring", console=Console(stderr=True), transient=True)
     ]
-    table = Table(box=None, header_style="bold", title=f"one training step, batch 64, 64x64, {threads} thread(s)")
-    for heading in rows[0]:
-        table.add_column(heading, justify="left" if heading in ("model", "dataset") else "right")
-    for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:,.1f}" for value in row.values()))
-    Console(width=max(120, Console().width)).print(table)
+    show(rows, f"one training step, batch 64, 64x64, {threads} thread(s)", out)
     if not has_fast_bf16():
         print("bf16 was left out: this processor has no instructions for it")
-    if out is not None:
-        with written_whole(out) as draft:
-            draft.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def measure(model: str, dataset: str, steps: int, threads: int) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from lddr.errors import UserError
 from lddr.files import written_whole
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
-
-
 HEADINGS = ("name", "images", "shape", "factors", "from")
 
 

@@ -14,9 +14,11 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
 
         return OwnImages(Path(name).expanduser(), **settings)
     kind = datasets[name]
-    if settings and kind.origin != "drawn":
+    if kind.origin == "drawn":
+        return kind(**settings)
+    if resolution not in (None, kind.image_shape[0]):
         raise UserError(f"{name} comes at {kind.image_shape[0]}x{kind.image_shape[1]} only; leave the resolution out")
-    return kind(**settings)
+    return kind()
 
 
 def _is_path(name: str) -> bool:
