@@ -25,8 +25,8 @@ __all__ = [
     "UserError",
     "__version__",
     "load_dataset",
+    "train",
 ]
-__all__ += ["train"]
 
 
 def __getattr__(name: str) -> Any:
