@@ -12,6 +12,7 @@ _HOMES = {
     "Machine": "lddr.run",
     "Trained": "lddr.trained",
     "UserError": "lddr.errors",
+    "evaluate": "lddr.metrics.evaluate",
     "load_dataset": "lddr.data.load",
     "train": "lddr.trained",
 }
@@ -24,6 +25,7 @@ __all__ = [
     "Trained",
     "UserError",
     "__version__",
+    "evaluate",
     "load_dataset",
     "train",
 ]

@@ -25,6 +25,7 @@ from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import Pace, train
 
+DISCRIMINATOR = "discriminator.safetensors"
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
 
 
@@ -68,6 +69,8 @@ def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset)
         labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
     train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine.pace)
     facts = {"settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
+    if learner.discriminator is not None:  # a file of its own: it is ten times as large, and few need it
+        save_model(folder / DISCRIMINATOR, module_tensors("discriminator", learner.discriminator), facts)
     save_model(folder / "model.safetensors", module_tensors("vae", learner.vae), facts)
     scores = elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {})
     write_json(folder / "scores.json", {"training": scores})

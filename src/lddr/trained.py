@@ -17,8 +17,10 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.models.categorical import CategoricalLatent
 from lddr.models.latent import Latent
+from lddr.models.nets import Discriminator
 from lddr.models.vae import VAE
-from lddr.run import Machine, run
+from lddr.objectives.losses import Factor
+from lddr.run import DISCRIMINATOR, Machine, run
 from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 
@@ -29,9 +31,9 @@ TRAVERSAL = 10  # values of a Gaussian latent, from two standard deviations belo
 class Trained:
     """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats."""
 
-    def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int]) -> None:
-        self.config, self.image_shape = config, image_shape
-        self._vae = vae.eval()
+    def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
+        self.config, self.image_shape, self.folder = config, image_shape, folder
+        self.vae = vae.eval()
 
     def represent(self, images: ArrayLike) -> NDArray[np.float32]:
         """The codes: the expected value of every latent, (count, latents)."""
@@ -59,7 +61,7 @@ class Trained:
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
         values = torch.from_numpy(self._values(array))
-        pictures = [self._vae.decoder(part).sigmoid() for part in values.split(CHUNK)]
+        pictures = [self.vae.decoder(part).sigmoid() for part in values.split(CHUNK)]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
     def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
@@ -74,22 +76,22 @@ class Trained:
         """The values a traversal of this latent goes through."""
         if not 0 <= latent < self.num_latents:
             raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
-        if isinstance(self._vae.family, CategoricalLatent):
-            return self._vae.family.positions[self._vae.family.active[latent]].numpy()
+        if isinstance(self.vae.family, CategoricalLatent):
+            return self.vae.family.positions[self.vae.family.active[latent]].numpy()
         return np.linspace(-2, 2, TRAVERSAL, dtype=np.float32)
 
     @property
     def num_latents(self) -> int:
-        return self._vae.family.num_latents
+        return self.vae.family.num_latents
 
     @property
     def is_discrete(self) -> bool:
-        return isinstance(self._vae.family, CategoricalLatent)
+        return isinstance(self.vae.family, CategoricalLatent)
 
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
         facts = {"settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
-        save_model(Path(folder) / "model.safetensors", module_tensors("vae", self._vae), facts)
+        save_model(Path(folder) / "model.safetensors", module_tensors("vae", self.vae), facts)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Trained":
@@ -99,12 +101,24 @@ class Trained:
         family = config.latent.build(tensors.get("vae.family.active"))
         vae = VAE(shape, family, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
-        return cls(config, vae, shape)
+        return cls(config, vae, shape, Path(folder))
+
+    def discriminator(self) -> Discriminator:
+        """The discriminator this model was trained against; it is kept in the run's folder only."""
+        objective = self.config.objective
+        if not isinstance(objective, Factor):
+            raise UserError(f"{self.config.model} has no discriminator")
+        if self.folder is None or not (self.folder / DISCRIMINATOR).exists():
+            raise UserError("this model was saved without its discriminator; load it from the folder of its run")
+        tensors, _ = load_model(self.folder / DISCRIMINATOR)
+        network = Discriminator(self.num_latents, objective.discriminator_width)
+        load_module("discriminator", network, tensors)
+        return network.eval()
 
     @torch.no_grad()
     def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
         pictures = as_images(images, self.image_shape)
-        parts = [take(self._vae.encode(part)) for part in as_tensor(pictures, torch.device("cpu")).split(CHUNK)]
+        parts = [take(self.vae.encode(part)) for part in as_tensor(pictures, torch.device("cpu")).split(CHUNK)]
         return torch.cat(parts).numpy()
 
     def _values(self, codes: NDArray) -> NDArray[np.float32]:
@@ -118,9 +132,9 @@ class Trained:
         return family.positions.numpy()[codes]
 
     def _need_categories(self) -> CategoricalLatent:
-        if not isinstance(self._vae.family, CategoricalLatent):
+        if not isinstance(self.vae.family, CategoricalLatent):
             raise UserError("Gaussian latents have no categories; give values of the latents as floats")
-        return self._vae.family
+        return self.vae.family
 
 
 def train(

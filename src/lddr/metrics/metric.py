@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
+
+if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset
+    from lddr.trained import Trained
 
 Draws = dict[str, Indices]  # part → image numbers, of any shape
 
@@ -99,6 +103,24 @@ class Metric(ABC):
     @abstractmethod
     def score(self, samples: Mapping[str, Sample]) -> Result:
         """The result, from the samples that were drawn."""
+
+
+@dataclass(frozen=True)
+class ModelMetric(Metric):
+    """A metric of a trained model rather than of its codes."""
+
+    needs = "model"
+    labels = False
+
+    def draw(self, space: FactorSpace, generator: np.random.Generator) -> Draws:
+        return {}
+
+    def score(self, samples: Mapping[str, Sample]) -> Result:
+        raise UndefinedError(f"{self.title} needs the model itself: use lddr evaluate RUN")
+
+    @abstractmethod
+    def score_model(self, trained: "Trained", dataset: "Dataset", seed: int) -> Result:
+        """The result, from the model and images it draws itself."""
 
 
 metrics: Registry[type[Metric]] = Registry("metric", homes=("lddr.metrics",))

@@ -1,30 +1,16 @@
-"""The `lddr` command: parse and dispatch, nothing else; what a command needs is imported when it runs."""
+"""`lddr demo`, `lddr models` and `lddr train`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tyro.conf import Positional, arg
-from tyro.extras import SubcommandApp
+from tyro.conf import arg
 
-from lddr.errors import UserError
+from lddr.cli.app import LEFT_OUT, Folder, Whole, app
 
-DESCRIPTION = """Learn, score and choose disentangled discrete representations.
-
-Every command explains itself with --help. --debug, anywhere, shows the traceback of an error."""
-
-app, data, bench = SubcommandApp(), SubcommandApp(), SubcommandApp()
-app.command(data, name="data", help="List, show, download and verify datasets.")
-app.command(bench, name="bench", help="Measure speed and memory side by side with the usual way.")
-
-Names = Annotated[Positional[tuple[str, ...]], arg(metavar="NAME...")]
-LEFT_OUT = "(default: the preset's)"
 Number = Annotated[float | None, arg(metavar="FLOAT", help_behavior_hint=LEFT_OUT)]
-Whole = Annotated[int | None, arg(metavar="INT", help_behavior_hint=LEFT_OUT)]
+Setting = Annotated[int | None, arg(metavar="INT", help_behavior_hint=LEFT_OUT)]
 Precision = Annotated[Literal["fp32", "bf16"] | None, arg(metavar="{fp32,bf16}", help_behavior_hint=LEFT_OUT)]
 Kernels = Annotated[tuple[int, int, int, int] | None, arg(metavar="INT INT INT INT", help_behavior_hint=LEFT_OUT)]
-Name = Annotated[Positional[str], arg(metavar="NAME")]
-
 
 # what `lddr train` takes besides the settings of a run
 NOT_SETTINGS = {
@@ -42,7 +28,7 @@ NOT_SETTINGS |= {"quiet"}
 
 
 @app.command
-def demo(out: Annotated[Path, arg(metavar="FOLDER")] = Path("demo"), steps: Whole = None) -> None:
+def demo(out: Folder = Path("demo"), steps: Setting = None) -> None:
     """Draw every built-in dataset, train a VAE and a D-VAE on circles, and draw their latent spaces.
 
     Args:
@@ -67,21 +53,21 @@ def train(
     model: str = "dvae",
     dataset: str = "sprites",
     preset: Literal["paper", "quick"] = "paper",
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs"),
-    seed: Whole = None,
-    steps: Whole = None,
-    batch_size: Whole = None,
+    out: Folder = Path("runs"),
+    seed: Setting = None,
+    steps: Setting = None,
+    batch_size: Setting = None,
     learning_rate: Number = None,
     precision: Precision = None,
     resolution: Annotated[int | None, arg(metavar="PIXELS")] = None,
-    width: Whole = None,
+    width: Setting = None,
     kernels: Kernels = None,
     decoder: Annotated[
         Literal["deconvolution", "broadcast"] | None,
         arg(metavar="{deconvolution,broadcast}", help_behavior_hint=LEFT_OUT),
     ] = None,
-    num_latents: Whole = None,
-    num_categories: Whole = None,
+    num_latents: Setting = None,
+    num_categories: Setting = None,
     low: Number = None,
     high: Number = None,
     noise_start: Number = None,
@@ -90,18 +76,18 @@ def train(
     gamma: Number = None,
     capacity: Number = None,
     capacity_weight: Number = None,
-    capacity_steps: Whole = None,
+    capacity_steps: Setting = None,
     covariance_weight: Number = None,
     diagonal_ratio: Number = None,
-    discriminator_width: Whole = None,
+    discriminator_width: Setting = None,
     discriminator_learning_rate: Number = None,
     supervision: Annotated[
         Literal["bce", "l2", "cross-entropy", "masked"] | None,
         arg(metavar="{bce,l2,cross-entropy,masked}", help_behavior_hint="(default: none)"),
     ] = None,
-    labels: Whole = None,
+    labels: Setting = None,
     omega: Number = None,
-    label_seed: Whole = None,
+    label_seed: Setting = None,
     device: str = "auto",
     threads: Whole = None,
     compile: bool = False,  # noqa: A002
@@ -160,108 +146,3 @@ def train(
 
     machine = Machine(device, threads, compile, Pace(quiet, tensorboard, checkpoint_seconds))
     train_model(model, dataset, preset, out, settings, machine)
-
-
-@data.command(name="list")
-def list_(markdown: bool = False) -> None:
-    """List the datasets: images, shape, factors, where they come from, and whether they are here.
-
-    Args:
-        markdown: Print it as Markdown, for a document.
-
-    """
-    from lddr.data.commands import list_datasets
-
-    list_datasets(markdown)
-
-
-@data.command
-def show(
-    name: Name,
-    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE")] = None,
-    seed: int = 0,
-    resolution: Annotated[int | None, arg(metavar="PIXELS")] = None,
-) -> None:
-    """Draw a dataset as one picture: a row for each factor, that factor varied, and random images.
-
-    Args:
-        name: A dataset from `lddr data list`, or a folder or .npz file of your own images.
-        out: Where to write the picture; NAME.png when left out.
-        seed: Which random images to show.
-        resolution: Pixels per side, where the dataset can be drawn at several.
-
-    """
-    from lddr.data.commands import show_dataset
-
-    show_dataset(name, out, seed, resolution)
-
-
-@data.command
-def download(names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS")] = None) -> None:
-    """Download official files: resumed when interrupted, checked before use.
-
-    Args:
-        names: Datasets from `lddr data list`.
-        mirror: An address that holds the same files, instead of the official one.
-
-    """
-    from lddr.data.commands import download_datasets
-
-    download_datasets(names, mirror)
-
-
-@data.command
-def verify(names: Names) -> None:
-    """Check official files against their published checksums, and that they can be read.
-
-    Args:
-        names: Datasets from `lddr data list`.
-
-    """
-    from lddr.data.commands import verify_datasets
-
-    verify_datasets(names)
-
-
-@bench.command(name="data")
-def bench_data(batches: int = 200, out: Annotated[Path | None, arg(metavar="FILE")] = None) -> None:
-    """Images per second in batches of 64, ours beside one Python call per image, and the memory of each.
-
-    Args:
-        batches: How many batches of ours to time in each repeat.
-        out: Also write the table as JSON here.
-
-    """
-    from lddr.bench.data import run_bench
-
-    run_bench(batches, out)
-
-
-@bench.command(name="train")
-def bench_train(steps: int = 5, threads: int = 1, out: Annotated[Path | None, arg(metavar="FILE")] = None) -> None:
-    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the processor.
-
-    Args:
-        steps: How many steps to time in each repeat.
-        threads: CPU threads.
-        out: Also write the table as JSON here.
-    """
-    from lddr.bench.train import run_bench
-
-    run_bench(steps, threads, out)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
-    given = sys.argv[1:] if arguments is None else arguments
-    debug = "--debug" in given
-    try:
-        app.cli(prog="lddr", description=DESCRIPTION, args=[word for word in given if word != "--debug"])
-    except UserError as error:
-        if debug:
-            raise
-        print(f"lddr: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("lddr: stopped", file=sys.stderr)
-        sys.exit(130)

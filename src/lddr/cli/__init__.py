@@ -1,0 +1,26 @@
+"""The `lddr` command: parse and dispatch, nothing else; what a command needs is imported when it runs."""
+
+import sys
+from importlib import import_module
+
+from lddr.cli.app import DESCRIPTION, app
+from lddr.errors import UserError
+
+for part in ("train", "score", "data", "bench"):  # each puts its commands into the tree, in this order
+    import_module(f"lddr.cli.{part}")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
+    given = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in given
+    try:
+        app.cli(prog="lddr", description=DESCRIPTION, args=[word for word in given if word != "--debug"])
+    except UserError as error:
+        if debug:
+            raise
+        print(f"lddr: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("lddr: stopped", file=sys.stderr)
+        sys.exit(130)

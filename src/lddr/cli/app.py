@@ -1,0 +1,22 @@
+"""The tree of commands, and the types of arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+from tyro.extras import SubcommandApp
+
+DESCRIPTION = """Learn, score and choose disentangled discrete representations.
+
+Every command explains itself with --help. --debug, anywhere, shows the traceback of an error."""
+
+app = SubcommandApp()
+
+LEFT_OUT = "(default: the preset's)"
+Name = Annotated[Positional[str], arg(metavar="NAME")]
+Names = Annotated[Positional[tuple[str, ...]], arg(metavar="NAME...")]
+Folder = Annotated[Path, arg(metavar="FOLDER")]
+Folders = Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN...")]
+File = Annotated[Path | None, arg(metavar="FILE")]
+Whole = Annotated[int | None, arg(metavar="INT")]
+Changes = Annotated[tuple[str, ...], arg(metavar="METRIC.SETTING=VALUE...")]

@@ -1,0 +1,49 @@
+"""`lddr bench …`."""
+
+from tyro.extras import SubcommandApp
+
+from lddr.cli.app import File, app
+
+bench = SubcommandApp()
+app.command(bench, name="bench", help="Measure speed and memory side by side with the usual way.")
+
+
+@bench.command(name="data")
+def bench_data(batches: int = 200, out: File = None) -> None:
+    """Images per second in batches of 64, ours beside one Python call per image, and the memory of each.
+
+    Args:
+        batches: How many batches of ours to time in each repeat.
+        out: Also write the table as JSON here.
+
+    """
+    from lddr.bench.data import run_bench
+
+    run_bench(batches, out)
+
+
+@bench.command(name="train")
+def bench_train(steps: int = 5, threads: int = 1, out: File = None) -> None:
+    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the processor.
+
+    Args:
+        steps: How many steps to time in each repeat.
+        threads: CPU threads.
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.train import run_bench
+
+    run_bench(steps, threads, out)
+
+
+@bench.command(name="metrics")
+def bench_metrics(threads: int = 1, out: File = None) -> None:
+    """Encoding for all metrics, each distinct image once, beside the published way of every draw in batches of 16.
+
+    Args:
+        threads: CPU threads.
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.metrics import run_bench
+
+    run_bench(threads, out)

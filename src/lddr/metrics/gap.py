@@ -1,0 +1,144 @@
+"""The straight-through gap: what a discrete model loses when its latents are rounded to categories (paper, §3.3)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from lddr.data.dataset import Dataset, as_floats, stream
+from lddr.metrics.fitting import tick
+from lddr.metrics.information import Floats
+from lddr.metrics.metric import ModelMetric, Result, UndefinedError, metrics
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lddr.models.latent import Latent
+    from lddr.trained import Trained
+
+    Penalty = Callable[[Latent], Tensor]  # what the training loss adds to reconstruction and KL, ()
+
+
+@dataclass(frozen=True)
+class GapResult(Result):
+    """|soft - hard| in nats per image with its 95 % bootstrap interval over batches, and the terms it comes from.
+
+    Soft is the noiseless model, hard the same with every latent rounded to its most probable category. Both ELBOs
+    have the KL of the posterior as it is; `kl_hard` is that of the rounded posterior, which is the same for all images.
+    """
+
+    interval: tuple[float, float]
+    elbo_soft: float
+    elbo_hard: float
+    reconstruction_soft: float
+    reconstruction_hard: float
+    kl_soft: float
+    kl_hard: float
+    penalty_soft: float  # what the loss has besides the ELBO; 0 in the paper's variant
+    penalty_hard: float
+    per_image: float  # the mean of the gaps of single images
+    relative: float  # the gap as a share of the soft reconstruction
+    confidence: float  # the largest probability of a posterior, mean over latents and images
+    entropy: float  # of the posterior in nats, mean over latents and images
+
+
+@metrics.register("gap")
+@dataclass(frozen=True)
+class Gap(ModelMetric):
+    """|ELBO_ST - ELBO|; the authors' variant compares the training losses, total correlation included."""
+
+    title = "Gap_ST"
+    batches: int = 1000
+    batch_size: int = 64
+    variant: Literal["paper", "authors"] = "paper"
+
+    def score_model(self, trained: "Trained", dataset: Dataset, seed: int) -> GapResult:
+        if not trained.is_discrete:
+            raise UndefinedError("a Gaussian model has no categories to round to")
+        penalty = loss_penalty(trained) if self.variant == "authors" else None
+        rows = [self._batch(trained, dataset, penalty, seed, number) for number in range(self.batches)]
+        return self._result(np.stack(rows), trained)
+
+    def _batch(self, trained: "Trained", dataset: Dataset, penalty: "Penalty | None", seed: int, number: int) -> Floats:
+        """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7)."""
+        import torch
+
+        from lddr.training.feed import as_tensor
+
+        drawn = dataset.draw(stream(seed, "gap", number), self.batch_size)
+        with torch.no_grad():
+            images = as_tensor(as_floats(drawn), torch.device("cpu"))
+            outputs = trained.vae.encoder(images)
+            both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
+            columns = [_reconstruction(trained, images, latent.z) for latent in both]
+            columns += [(penalty(latent) if penalty else torch.zeros(())).expand(len(images)) for latent in both]
+            columns += [both[0].kl.sum(1), *_certainty(both[0])]
+        tick(1 / self.batches)
+        return torch.stack(columns, dim=1).double().numpy()
+
+    def _result(self, rows: Floats, trained: "Trained") -> GapResult:  # (batches, images, 7)
+        soft, hard, soft_penalty, hard_penalty, kl, confidence, entropy = rows.mean((0, 1)).tolist()
+        differences = rows[..., 1] + rows[..., 3] - rows[..., 0] - rows[..., 2]  # (batches, images)
+        gap = float(abs(differences.mean()))
+        return GapResult(
+            gap,
+            bootstrap(differences.mean(1), lambda drawn: np.abs(drawn.mean(1))),
+            elbo_soft=-soft - kl,
+            elbo_hard=-hard - kl,
+            reconstruction_soft=soft,
+            reconstruction_hard=hard,
+            kl_soft=kl,
+            kl_hard=sum(np.log(len(trained.values_of(latent))) for latent in range(trained.num_latents)),
+            penalty_soft=soft_penalty,
+            penalty_hard=hard_penalty,
+            per_image=float(np.abs(differences).mean()),
+            relative=gap / soft if soft else 0.0,
+            confidence=confidence,
+            entropy=entropy,
+            settings={"batches": self.batches, "batch_size": self.batch_size, "variant": self.variant},
+        )
+
+
+def _reconstruction(trained: "Trained", images: "Tensor", z: "Tensor") -> "Tensor":
+    """Of every image, summed over pixels and channels: (batch,)."""
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    return binary_cross_entropy_with_logits(trained.vae.decoder(z), images, reduction="none").sum((1, 2, 3))
+
+
+def _certainty(latent: "Latent") -> list["Tensor"]:
+    """Largest probability and entropy of the posteriors, mean over latents: (batch,) each."""
+    probabilities = latent.parameters.exp()  # (batch, latents, categories)
+    entropies = -(probabilities * latent.parameters.clamp(min=-1e4)).sum(2)  # 0 · log 0 = 0
+    return [probabilities.amax(2).mean(1), entropies.mean(1)]
+
+
+def loss_penalty(trained: "Trained") -> "Penalty":
+    """What the loss of this model's training has besides reconstruction and KL, at the end of the training."""
+    import torch
+
+    from lddr.objectives import terms
+    from lddr.objectives.losses import Factor, Moment, mean_kl
+
+    judge: Callable[[Tensor], Tensor] | None = None
+    if isinstance(trained.config.objective, Factor):
+        discriminator = trained.discriminator()
+
+        def judge(z: "Tensor") -> "Tensor":
+            return terms.density_ratio(discriminator(z))
+
+    moment = Moment(trained.config.training.steps, trained.vae.family, judge)
+
+    def penalty(latent: "Latent") -> "Tensor":
+        penalties = trained.config.objective.penalties(latent, moment)
+        return torch.stack(list(penalties.values())).sum() - mean_kl(latent)
+
+    return penalty
+
+
+def bootstrap(values: Floats, statistic: Callable[[Floats], Floats], resamples: int = 1000) -> tuple[float, float]:
+    """The 95 % interval of a statistic, (resamples, values) → (resamples,), over values drawn with replacement."""
+    drawn = stream(0, "bootstrap").integers(len(values), size=(resamples, len(values)))
+    low, high = np.quantile(statistic(values[drawn]), [0.025, 0.975])
+    return float(low), float(high)

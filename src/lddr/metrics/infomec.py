@@ -1,0 +1,214 @@
+"""InfoMEC: modularity, explicitness and compactness as shares of the factors' entropies (Hsu et al. 2023)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.errors import UserError
+from lddr.metrics.fitting import side_by_side
+from lddr.metrics.information import Floats, Whole, checked, discretised, entropy, mutual_information
+from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
+from lddr.metrics.modularity import ROUNDING
+from lddr.metrics.probe import probabilities, same_columns, standardised
+
+Estimator = Literal["neighbours", "binned", "categories"]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class InfomecResult(Result):
+    """InfoM (the score), InfoC and InfoE, and the mutual information (latents, factors) in nats behind the first two.
+
+    InfoM is the mean over the `active` latents; InfoC and InfoE are means over the factors that vary.
+    """
+
+    infoc: float
+    infoe: float
+    infom_per_latent: tuple[float, ...]
+    infoc_per_factor: tuple[float, ...]
+    infoe_per_factor: tuple[float, ...]
+    active: tuple[bool, ...]
+    mutual_information: Floats
+    entropies: tuple[float, ...]
+
+
+def infomec(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    test: tuple[ArrayLike, ArrayLike] | None = None,  # codes and factors
+    estimator: Estimator = "neighbours",
+    num_neighbours: int = 10,
+    num_bins: int = 20,
+    active_range: float = 0.05,
+    iterations: int = 100,
+    seed: int = 0,
+) -> InfomecResult:
+    """InfoM and InfoC are concentrations of I / H(factor); InfoE is 1 - H(factor | codes) / H(factor).
+
+    A concentration is (largest / sum - 1/n) / (1 - 1/n): of a latent over the n factors that vary (InfoM), of a factor
+    over the n active latents (InfoC); 0 where nothing is known, 1 where n = 1 and something is. The little that noise
+    seems to tell is concentrated, too: InfoM of noise is not 0. A latent is active if its range is above 1/20 of the
+    largest one. The estimators of I: nearest "neighbours" (Ross 2014) for continuous
+    codes, as published; "binned", a histogram as for MIG; "categories", the distinct values, as published for
+    categorical codes, which are active if they vary at all and one-hot for InfoE.
+    InfoE is of a logistic regression without penalty and with equal weights of the values, so that H(factor), its loss
+    without codes, is log(number of values). As published its loss is taken on the sample it was fitted to; with
+    `test` it is taken there, and can fall below 0.
+    """
+    values, truth = checked(codes, factors)
+    probed, asked = (values, truth) if test is None else checked(*test)
+    same_columns(values, truth, probed, asked)
+    _check(estimator, truth)
+    inputs = (one_hot if estimator == "categories" else standardised)(values, probed)
+    symbols = _symbols(values, estimator, num_bins)
+    options = {"neighbours": num_neighbours, "iterations": iterations, "seed": seed}
+    tasks = [(symbols, *inputs, column, wanted, options) for column, wanted in zip(truth.T, asked.T, strict=True)]
+    found = side_by_side(_factor_scores, tasks, costs=[len(np.unique(column)) for column in truth.T])
+    settings = {
+        "estimator": estimator,
+        "num_neighbours": num_neighbours,
+        "num_bins": num_bins,
+        "active_range": active_range,
+        "iterations": iterations,
+        "seed": seed,
+        "samples": len(values),
+        "test": 0 if test is None else len(probed),
+    }
+    active = _active(values, 0.0 if estimator == "categories" else active_range)
+    information = np.stack([column for column, _ in found], axis=1)
+    return _result(information, truth, active, np.array([share for _, share in found]), settings)
+
+
+def _result(information: Floats, truth: Whole, active: Flags, infoe: Floats, settings: dict[str, Any]) -> InfomecResult:
+    entropies = np.array([entropy(column) for column in truth.T])
+    varies = entropies > 0
+    shares = np.divide(information, entropies, out=np.zeros_like(information), where=varies)
+    infom, infoc = concentration(shares[:, varies]), concentration(shares[active].T)
+    return InfomecResult(
+        float(infom[active].mean()) if active.any() else 0.0,
+        float(infoc[varies].mean()),
+        float(infoe[varies].mean()),
+        tuple(infom.tolist()),
+        tuple(infoc.tolist()),
+        tuple(infoe.tolist()),
+        tuple(active.tolist()),
+        information,
+        tuple(entropies.tolist()),
+        settings=settings,
+    )
+
+
+def _check(estimator: str, factors: Whole) -> None:
+    if estimator not in ("neighbours", "binned", "categories"):
+        raise UserError(f"unknown estimator {estimator!r}; choose neighbours, binned or categories")
+    counts = [np.unique(column, return_counts=True)[1] for column in factors.T]
+    if all(len(count) == 1 for count in counts):
+        raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")
+    if estimator == "neighbours" and any(count.max() == 1 for count in counts):
+        raise UndefinedError("no value of a factor occurs twice, so it has no neighbours; use the binned estimator")
+
+
+def _active(codes: Floats, share: float) -> Flags:
+    """Which latents have a range above this share of the largest one."""
+    ranges = np.ptp(codes, axis=0)
+    return ranges > share * ranges.max(initial=0.0)
+
+
+def concentration(shares: Floats) -> Floats:
+    """(rows, n) → (largest / sum - 1/n) / (1 - 1/n) of every row."""
+    total, count = shares.sum(axis=1), shares.shape[1]
+    known = total > ROUNDING
+    if count < 2:
+        return known.astype(np.float64)
+    top = np.divide(shares.max(axis=1), total, out=np.full_like(total, 1 / count), where=known)
+    return (top - 1 / count) / (1 - 1 / count)
+
+
+def _symbols(codes: Floats, estimator: str, num_bins: int) -> Floats | Whole:
+    """The codes as the estimator of mutual information takes them."""
+    if estimator == "neighbours":
+        return standardised(codes, codes)[0]
+    if estimator == "binned":
+        return discretised(codes, num_bins)
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in codes.T], axis=1)
+
+
+def one_hot(train: Floats, test: Floats) -> tuple[Any, Any]:
+    """Both samples as sparse rows with a one per latent, at its value; none for a value that is not in the first."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(train)
+    return encoder.transform(train), encoder.transform(test)
+
+
+def _factor_scores(
+    symbols: Floats | Whole, train: Any, test: Any, factor: Whole, asked: Whole, options: dict[str, int]
+) -> tuple[Floats, float]:
+    """The information of every latent on one factor, and the share of its entropy that is predicted."""
+    if len(np.unique(factor)) == 1:
+        return np.zeros(symbols.shape[1]), 0.0
+    if symbols.dtype == np.float64:
+        columns = [_nearest(column, factor, options["neighbours"], options["seed"]) for column in symbols.T]
+    else:
+        columns = [mutual_information(column, factor) for column in symbols.T]
+    return np.array(columns), predicted_share(train, factor, test, asked, options["iterations"])
+
+
+def _nearest(code: Floats, factor: Whole, neighbours: int, seed: int) -> float:
+    """Mutual information in nats from the distances to the nearest neighbours (Ross 2014)."""
+    from sklearn.feature_selection import mutual_info_classif
+
+    options = {"discrete_features": False, "n_neighbors": neighbours, "random_state": seed, "n_jobs": 1}
+    return float(mutual_info_classif(code[:, None], factor, **options)[0])
+
+
+def predicted_share(train: Any, factor: Whole, test: Any, asked: Whole, iterations: int) -> float:
+    """1 - log loss / log(number of values); test samples with a value that training never saw are left out."""
+    from sklearn.linear_model import LogisticRegression
+
+    values = np.unique(factor)
+    known = np.isin(asked, values)
+    if not known.any():
+        return 0.0
+    model = LogisticRegression(C=np.inf, class_weight="balanced", max_iter=iterations)
+    found = probabilities(model, train, factor, test[known], values)
+    right = found[np.arange(len(found)), np.searchsorted(values, asked[known])]
+    loss = -np.log(np.maximum(right, np.finfo(np.float64).eps)).mean()
+    return float(1 - loss / np.log(len(values)))
+
+
+@metrics.register("infomec")
+@dataclass(frozen=True)
+class Infomec(Metric):
+    """InfoM, InfoC and InfoE of one sample; InfoE of a second sample if `test` is above 0."""
+
+    title = "InfoMEC"
+    samples: int = 10_000
+    test: int = 0
+    estimator: Estimator = "neighbours"
+    num_neighbours: int = 10
+    num_bins: int = 20
+    active_range: float = 0.05
+    iterations: int = 100
+    seed: int = 0
+
+    @property
+    def parts(self) -> dict[str, int]:
+        return {"sample": self.samples} | ({"test": self.test} if self.test else {})
+
+    def score(self, samples: Mapping[str, Sample]) -> InfomecResult:
+        sample, test = samples["sample"], samples.get("test")
+        return infomec(
+            sample.codes,
+            sample.factors,
+            None if test is None else (test.codes, test.factors),
+            self.estimator,
+            self.num_neighbours,
+            self.num_bins,
+            self.active_range,
+            self.iterations,
+            self.seed,
+        )

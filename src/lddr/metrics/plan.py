@@ -1,0 +1,154 @@
+"""One encoding: which distinct images do all metrics together need, and a table of the codes of exactly those."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.data.factors import Factor, FactorSpace, Indices, Table
+from lddr.errors import UserError
+from lddr.metrics.information import Floats, Whole
+from lddr.metrics.metric import CodeTable, Draws, Metric, Sample, UndefinedError
+
+Represent = Callable[[NDArray[np.float32]], ArrayLike]  # images (count, height, width, channels) → (count, latents)
+
+BATCH = 512
+BLOCK = 16  # images whose colours and noise, where a dataset has such chance, come from one generator
+DIRECT = 20_000_000  # up to this many images a table by image number is smaller than searching is slow
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every metric draws, why some cannot, and the distinct images behind all draws."""
+
+    draws: dict[str, Draws]
+    undefined: dict[str, str]
+    images: Indices  # (distinct,), in order
+
+    @property
+    def drawn(self) -> int:
+        return sum(numbers.size for parts in self.draws.values() for numbers in parts.values())
+
+
+def planned(space: FactorSpace, metrics: Mapping[str, Metric], seed: int) -> Plan:
+    """All draws of all metrics; each metric has a stream of its own, so that company changes nothing."""
+    draws, undefined = {}, {}
+    for name, metric in metrics.items():
+        try:
+            check_factors(metric, space)
+            draws[name] = metric.draw(space, stream(seed, f"metric {name}"))
+        except UndefinedError as reason:
+            undefined[name] = str(reason)
+    numbers = [array.ravel() for parts in draws.values() for array in parts.values()]
+    return Plan(draws, undefined, np.unique(np.concatenate([np.zeros(0, np.int64), *numbers])))
+
+
+def check_factors(metric: Metric, space: FactorSpace) -> None:
+    """Refuse a metric that needs factors where there are none that vary."""
+    if metric.labels and not any(size > 1 for size in space.sizes):
+        raise UndefinedError("there are no ground-truth factors with at least two values to compare the codes with")
+
+
+class Encoded(CodeTable):
+    """The codes of some images of a factor space, by image number."""
+
+    def __init__(self, space: FactorSpace, images: Indices, codes: NDArray[np.floating]) -> None:
+        self.space, self._images, self._codes = space, images, codes
+        self._rows: NDArray[np.int32] | None = None
+        if space.size <= DIRECT:
+            self._rows = np.full(space.size, -1, np.int32)
+            self._rows[images] = np.arange(len(images), dtype=np.int32)
+
+    def codes_of(self, indices: Indices) -> Floats:
+        rows = np.searchsorted(self._images, indices) if self._rows is None else self._rows[indices]
+        return self._codes[rows].astype(np.float64)
+
+    def factors_of(self, indices: Indices) -> Whole:
+        return self.space.factors_of(indices)
+
+    def samples(self, draws: Draws) -> dict[str, Sample]:
+        """The drawn parts of a metric."""
+        return {part: Sample(numbers, self) for part, numbers in draws.items()}
+
+
+def encoded(
+    dataset: Dataset,
+    space: FactorSpace,
+    images: Indices,
+    represent: Represent,
+    seed: int,
+    tell: Callable[[float], None] = lambda count: None,
+) -> Encoded:
+    """The table of codes of these images, each encoded once; `tell` hears how many are done.
+
+    It takes 4 bytes per image and latent, and images are held a batch at a time.
+    """
+    codes: NDArray[np.float32] | None = None
+    done = 0
+    for pictures in pictures_of(dataset, images, seed):
+        part = _checked(represent(as_floats(pictures)), len(pictures))
+        codes = np.empty((len(images), part.shape[1]), np.float32) if codes is None else codes
+        if part.shape[1] != codes.shape[1]:
+            raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {part.shape[1]} for another")
+        codes[done : done + len(part)] = part
+        done += len(part)
+        tell(len(part))
+    return Encoded(space, images, np.zeros((0, 0), np.float32) if codes is None else codes)
+
+
+def pictures_of(dataset: Dataset, images: Indices, seed: int) -> Iterator[Images]:
+    """Images in batches; where chance has a part in them, it depends on the image's number and the seed alone."""
+    for first in range(0, len(images), BATCH):
+        numbers = images[first : first + BATCH]
+        yield dataset.images(numbers) if dataset.is_fixed else _by_blocks(dataset, numbers, seed)
+
+
+def _by_blocks(dataset: Dataset, numbers: Indices, seed: int) -> Images:
+    """Whole blocks of neighbouring numbers, each with a generator of its own, of which the wanted ones are taken."""
+    blocks = np.unique(numbers // BLOCK)
+    parts = []
+    for block in blocks:
+        members = np.arange(block * BLOCK, min((block + 1) * BLOCK, len(dataset)))
+        drawn = dataset.images(members, stream(seed, "metric images", int(block)))
+        parts.append(drawn[np.isin(members, numbers)])
+    return np.concatenate(parts)
+
+
+def _checked(codes: ArrayLike, count: int) -> NDArray[np.float32]:
+    array = np.asarray(codes)
+    if array.ndim != 2 or len(array) != count:
+        raise UserError(f"represent must give codes of shape ({count}, latents) for {count} images, not {array.shape}")
+    if not np.isfinite(array).all():
+        raise UserError("represent gave codes that are not finite; mend the model before it is scored")
+    return array.astype(np.float32)
+
+
+def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, dict[str, str]]:
+    """The same images with the factors that can be scored, and why the others cannot.
+
+    A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out.
+    """
+    if not isinstance(space, Table):
+        return space, {}
+    factors, columns, left_out = [], [], {}
+    for factor, column in zip(space.factors, space.rows.T, strict=True):
+        if not _is_continuous(factor, space.size):
+            factors.append(factor)
+            columns.append(column)
+        elif bins is None:
+            reason = f"continuous: {factor.size} different numbers in {space.size} images; --bins 20 puts it into bins"
+            left_out[factor.name] = reason
+        else:
+            numbers = np.asarray(factor.values)[column]
+            edges = np.histogram_bin_edges(numbers, bins)
+            factors.append(Factor(factor.name, bins))
+            columns.append(np.digitize(numbers, edges[1:-1]))
+    rows = np.stack(columns, axis=1) if columns else np.zeros((space.size, 0), np.int64)
+    return Table(factors, rows), left_out
+
+
+def _is_continuous(factor: Factor, images: int) -> bool:
+    numeric = factor.values is not None and not any(isinstance(value, str) for value in factor.values)
+    return numeric and factor.size > max(2, images / 2)

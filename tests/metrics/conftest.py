@@ -1,0 +1,19 @@
+import pytest
+
+from lddr.config import configure
+from lddr.run import Machine, run
+from lddr.training.loop import Pace
+
+SETTINGS = {"resolution": 16, "width": 4, "steps": 30, "seed": 0}
+
+
+@pytest.fixture(scope="session")
+def folder_of(tmp_path_factory):
+    """Trains a tiny model on circles, once for all tests that ask for it."""
+    out = tmp_path_factory.mktemp("runs")
+
+    def folder(model, **settings):
+        machine = Machine("cpu", 1, pace=Pace(quiet=True))
+        return run(configure(model, "circles", "quick", **SETTINGS | settings), out, machine)
+
+    return folder

@@ -1,0 +1,162 @@
+from dataclasses import asdict
+
+import joblib
+import numpy as np
+import pytest
+from scipy.stats import entropy
+from sklearn.ensemble import GradientBoostingClassifier
+
+from lddr.errors import UserError
+from lddr.metrics.dci import Dci, concentration, dci
+from lddr.metrics.metric import CodeTable, Sample, UndefinedError, metrics
+
+GENERATOR = np.random.default_rng(0)
+FACTORS = GENERATOR.integers([3, 4], size=(500, 2))
+NOISE = GENERATOR.normal(size=(500, 3))
+BLURRED = np.concatenate([FACTORS @ [[1.0, 0.5], [0.2, 1.0]], np.zeros((500, 1))], axis=1) + 0.2 * NOISE
+ESTIMATORS = pytest.mark.parametrize("estimator", ["published", "fast"])
+
+
+def scored(codes, factors=FACTORS, estimator="published", **settings):
+    return dci(codes[:300], factors[:300], codes[300:], factors[300:], estimator, **settings)
+
+
+def naive(codes, factors):
+    """Everything in loops over scikit-learn and scipy."""
+    importance, accuracies, accuracies_train = np.zeros((codes.shape[1], factors.shape[1])), [], []
+    for factor in range(factors.shape[1]):
+        model = GradientBoostingClassifier(random_state=0)
+        model.fit(codes[:300], factors[:300, factor])
+        for latent in range(codes.shape[1]):
+            importance[latent, factor] = abs(model.feature_importances_[latent])
+        accuracies_train.append(model.score(codes[:300], factors[:300, factor]))
+        accuracies.append(model.score(codes[300:], factors[300:, factor]))
+    rows = [1 - entropy(row, base=factors.shape[1]) for row in importance]
+    columns = [1 - entropy(column, base=codes.shape[1]) for column in importance.T]
+    return {
+        "disentanglement": np.average(rows, weights=importance.sum(axis=1)),
+        "completeness": np.average(columns, weights=importance.sum(axis=0)),
+        "informativeness": np.mean(accuracies),
+        "informativeness_train": np.mean(accuracies_train),
+        "per_latent": rows,
+        "per_factor": columns,
+        "accuracies": accuracies,
+        "importance": importance,
+    }
+
+
+def test_the_published_one_is_a_naive_reimplementation():
+    ours = asdict(scored(BLURRED))
+    for name, value in naive(BLURRED, FACTORS).items():
+        assert np.allclose(ours[name], value, rtol=0, atol=1e-12), name
+    assert ours["score"] == ours["disentanglement"]
+    assert ours["settings"] == {"estimator": "published", "seed": 0, "train": 300, "test": 200}
+
+
+def test_the_fast_one_is_close_to_it():
+    published, fast = scored(BLURRED), scored(BLURRED, estimator="fast")
+    assert np.allclose(fast.importance, published.importance, atol=0.03)
+    assert np.allclose(fast.score, published.score, atol=0.03)
+    assert np.allclose(fast.accuracies, published.accuracies, atol=0.03)
+    assert fast.settings["estimator"] == "fast"
+
+
+def test_concentration_by_hand():
+    rows, mean = concentration(np.array([[0.6, 0.0], [0.4, 0.4], [0.0, 0.0], [0.0, 0.6]]))
+    assert np.allclose(rows, [1, 0, 0, 1])
+    assert np.isclose(mean, 1.2 / 2)
+    quarter = 1 + (0.25 * np.log(0.25) + 0.75 * np.log(0.75)) / np.log(2)
+    assert np.isclose(concentration(np.array([[1.0, 3.0]]))[1], quarter)
+    assert concentration(np.array([[2.0], [0.0]]))[0].tolist() == [1, 0]  # with one column there is nothing to mix
+
+
+@ESTIMATORS
+def test_a_perfect_code_scores_1_whatever_the_order_and_sign(estimator):
+    turned = np.stack([np.zeros(500), -FACTORS[:, 1], FACTORS[:, 0]], axis=1)
+    for codes in (FACTORS, turned):
+        result = scored(codes, estimator=estimator)
+        assert np.allclose([result.score, result.completeness, result.informativeness], 1, atol=1e-6)
+    assert np.allclose(result.importance, [[0, 0], [0, 1], [1, 0]], atol=1e-6)
+    moved = scored(-BLURRED[:, ::-1], estimator=estimator)
+    assert np.isclose(moved.score, scored(BLURRED, estimator=estimator).score, atol=0.03)
+
+
+@ESTIMATORS
+def test_noise_scores_about_0_and_a_copied_latent_costs_completeness_only(estimator):
+    noise = scored(NOISE, estimator=estimator)
+    assert noise.score < 0.05
+    assert noise.informativeness < 0.5
+    copied = scored(np.concatenate([FACTORS, FACTORS], axis=1), estimator=estimator)
+    assert np.isclose(copied.score, 1, atol=1e-6)
+    assert np.isclose(copied.completeness, 0.5, atol=0.1)  # two of four latents, evenly
+
+
+@ESTIMATORS
+def test_degenerate_codes_and_factors_have_a_score(estimator):
+    constant = scored(np.zeros((500, 3)), estimator=estimator)
+    assert (constant.score, constant.completeness) == (0, 0)
+    one = scored(FACTORS[:, :1], estimator=estimator)
+    assert one.completeness == 1  # what a single latent tells is in one latent
+    single = scored(BLURRED, FACTORS[:, :1], estimator)
+    assert np.isclose(single.score, 1)
+    blind = np.tile([[0.0], [1.0]], (250, 1))
+    balanced = np.tile([[0], [0], [1], [1]], (125, 1))
+    assert scored(blind, balanced, estimator).score == 0  # every split is worth exactly nothing
+    assert 0 <= dci(NOISE[:4], FACTORS[:4], NOISE[4:9], FACTORS[4:9], estimator).score <= 1
+
+
+def test_a_factor_that_does_not_vary_changes_nothing_else():
+    padded = np.insert(FACTORS, 1, 7, axis=1)
+    result, plain = (asdict(scored(BLURRED, factors, "fast")) for factors in (padded, FACTORS))
+    assert result["per_factor"][1] == result["accuracies"][1] == 0
+    assert not result["importance"][:, 1].any()
+    for name in ("score", "completeness", "informativeness", "informativeness_train", "per_latent"):
+        assert result[name] == plain[name]
+    with pytest.raises(UndefinedError, match="more than one value"):
+        scored(BLURRED, np.ones((500, 2), int))
+
+
+@ESTIMATORS
+def test_rare_and_unknown_classes_are_no_trouble(estimator):
+    rare = FACTORS.copy()
+    rare[0, 0], rare[300:310, 0] = 9, 11  # seen once; never seen before the test
+    assert scored(FACTORS, rare, estimator).accuracies[0] <= 0.95
+
+
+@ESTIMATORS
+def test_the_same_seed_gives_the_same_scores_on_two_jobs(estimator):
+    alone = scored(BLURRED, estimator=estimator, seed=3)
+    with joblib.parallel_config(n_jobs=2):
+        together = scored(BLURRED, estimator=estimator, seed=3)
+    assert alone.as_dict() == together.as_dict()
+
+
+class Fixed(CodeTable):
+    def codes_of(self, indices):
+        return BLURRED[indices]
+
+    def factors_of(self, indices):
+        return FACTORS[indices]
+
+
+def test_the_metric_hands_its_settings_on():
+    metric = Dci(train=300, test=200, estimator="fast", seed=1)
+    assert metrics["dci"] is Dci
+    assert metric.parts == {"train": 300, "test": 200}
+    samples = {"train": Sample(np.arange(300), Fixed()), "test": Sample(np.arange(300, 500), Fixed())}
+    assert metric.score(samples).as_dict() == scored(BLURRED, estimator="fast", seed=1).as_dict()
+    assert metric.score(samples).settings == asdict(metric)
+
+
+@pytest.mark.parametrize(
+    ("codes", "factors", "estimator", "sentence"),
+    [
+        (NOISE[:, :2], FACTORS, "published", "same latents"),
+        (NOISE, FACTORS[:, :1], "published", "same latents"),
+        (NOISE, FACTORS, "quick", "there are: published, fast"),
+        (1e300 * NOISE, FACTORS, "published", "scale them down"),
+    ],
+)
+def test_mistakes_are_sentences(codes, factors, estimator, sentence):
+    with pytest.raises(UserError, match=sentence):
+        dci(NOISE, FACTORS, codes, factors, estimator)

@@ -1,0 +1,151 @@
+import json
+
+import numpy as np
+import pytest
+
+import lddr
+from lddr.cli import main
+from lddr.data.array import ArrayDataset
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.metrics.evaluate import evaluate, evaluate_run
+from lddr.metrics.metric import metrics
+
+CIRCLES = load_dataset("circles", 16)
+FAST = {
+    "beta_vae": {"train_points": 60, "test_points": 30, "pairs": 4},
+    "factor_vae": {"train_votes": 60, "test_votes": 30},
+    "mig": {"samples": 3000},
+    "sap": {"train": 100, "test": 50},
+}
+
+
+def centres(images):
+    """The centre of every circle, and a latent that says nothing."""
+    rows, columns = np.mgrid[:16, :16]
+    weights = images[..., 0] / images[..., 0].sum((1, 2), keepdims=True)
+    x, y = ((weights * grid).sum((1, 2)) for grid in (columns, rows))
+    return np.stack([x, -y, np.zeros_like(x)], axis=1)
+
+
+def test_any_callable_is_scored():
+    entries = lddr.evaluate(
+        CIRCLES,
+        centres,
+        ["mig", "beta_vae", "factor_vae"],
+        settings=subset("mig", "beta_vae", "factor_vae"),
+        jobs=1,
+        quiet=True,
+    )
+    assert entries["mig"]["score"] > 0.6  # at most log 20 / log 40: 20 bins for 40 values
+    assert entries["beta_vae"]["score"] > 0.9
+    assert entries["factor_vae"]["score"] > 0.9
+    assert entries["mig"]["settings"]["num_bins"] == 20
+    assert entries["mig"]["settings"]["draw_seed"] == 0
+    json.dumps(entries)
+
+
+def subset(*names):
+    return {name: FAST[name] for name in names if name in FAST}
+
+
+def test_scores_are_the_same_alone_together_and_in_any_order():
+    names = ["sap", "mig", "factor_vae"]
+    together = evaluate(CIRCLES, centres, names, settings=subset(*names), jobs=1, quiet=True)
+    turned = evaluate(CIRCLES, centres, names[::-1], settings=subset(*names), jobs=2, quiet=True)
+    assert together == turned
+    for name in names:
+        assert evaluate(CIRCLES, centres, [name], settings=subset(name), jobs=1, quiet=True)[name] == together[name]
+
+
+def test_images_without_factors_have_the_scores_that_need_none():
+    dataset = ArrayDataset(CIRCLES.images(np.arange(0, 1600, 20)))
+    entries = evaluate(dataset, centres, ["mig", "unsupervised", "beta_vae"], jobs=1, quiet=True)
+    assert entries["mig"]["score"] is None
+    assert "no ground-truth factors" in entries["beta_vae"]["reason"]
+    assert entries["unsupervised"]["score"] is not None
+
+
+def test_a_model_metric_of_a_mere_callable_says_what_it_needs():
+    assert "needs the model" in evaluate(CIRCLES, centres, ["gap"], jobs=1, quiet=True)["gap"]["reason"]
+
+
+@pytest.fixture
+def folder(folder_of, tmp_path):
+    import shutil
+
+    return shutil.copytree(folder_of("dvae"), tmp_path / "run")
+
+
+def kept(folder):
+    return json.loads((folder / "scores.json").read_text())
+
+
+def test_a_run_keeps_its_scores_and_does_nothing_twice(folder, monkeypatch):
+    settings = {"gap": {"batches": 2}, "mig": {"samples": 200}}
+    first = evaluate_run(folder, ["mig", "gap"], settings=settings, quiet=True)
+    assert kept(folder) == first
+    assert first["training"] == kept(folder)["training"]
+    assert first["metrics"]["gap"]["settings"]["batches"] == 2
+
+    monkeypatch.setattr("lddr.trained.Trained.load", lambda folder: pytest.fail("it was scored again"))
+    assert evaluate_run(folder, ["mig", "gap"], settings=settings, quiet=True) == first
+    monkeypatch.undo()
+
+    again = evaluate_run(folder, ["mig"], settings={"mig": {"samples": 300}}, quiet=True)
+    assert again["metrics"]["mig"]["settings"]["samples"] == 300
+    assert again["metrics"]["gap"] == first["metrics"]["gap"]
+
+
+def test_force_computes_anew(folder):
+    settings = {"mig": {"samples": 200}}
+    first = evaluate_run(folder, ["mig"], settings=settings, quiet=True)
+    spoilt = first | {"metrics": {"mig": first["metrics"]["mig"] | {"score": 7.0}}}
+    (folder / "scores.json").write_text(json.dumps(spoilt))
+    assert evaluate_run(folder, ["mig"], settings=settings, quiet=True) == spoilt
+    assert evaluate_run(folder, ["mig"], settings=settings, force=True, quiet=True) == first
+
+
+def test_a_reason_is_kept_like_a_score(folder_of):
+    scores = evaluate_run(folder_of("vae"), ["gap"], quiet=True)
+    assert scores["metrics"]["gap"]["score"] is None
+    assert "no categories" in kept(folder_of("vae"))["metrics"]["gap"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate"], "name the folders"),
+        (["evaluate", "nowhere"], "no finished run"),
+        (["evaluate", "RUN", "--metrics", "migg"], "did you mean 'mig'"),
+        (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.bins=3"], "mig has no setting 'bins'"),
+        (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.samples=many"], "must be a int"),
+        (["evaluate", "RUN", "--metrics", "mig", "--set", "samples"], "expected METRIC.SETTING=VALUE"),
+        (["evaluate", "RUN", "--metrics", "mig", "--dci", "fast"], "not among the metrics"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder, capsys, arguments, message):
+    before = (folder / "scores.json").read_bytes()
+    with pytest.raises(SystemExit) as stop:
+        main([str(folder) if word == "RUN" else word for word in arguments])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+    assert (folder / "scores.json").read_bytes() == before
+
+
+def test_the_command_shows_a_table_and_says_where_it_is_kept(folder, capsys):
+    main(["evaluate", str(folder), "--metrics", "mig,gap", "--set", "mig.samples=200", "gap.batches=2", "--jobs", "1"])
+    shown = capsys.readouterr().out
+    assert f"{kept(folder)['metrics']['mig']['score']:.4f}" in shown
+    assert str(folder / "scores.json") in shown
+
+
+def test_a_dataset_of_another_shape_is_refused(folder):
+    with pytest.raises(UserError, match="was trained on images"):
+        evaluate_run(folder, ["mig"], dataset=load_dataset("circles", 32), quiet=True)
+
+
+def test_every_metric_is_listed_with_its_settings(capsys):
+    main(["metrics"])
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in metrics)

@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+import torch
+
+from lddr.data.dataset import stream
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.metrics.gap import Gap, bootstrap
+from lddr.metrics.metric import UndefinedError
+from lddr.trained import Trained
+
+CIRCLES = load_dataset("circles", 16)
+
+
+@pytest.fixture(scope="module")
+def trained(folder_of):
+    return Trained.load(folder_of("dvae"))
+
+
+def test_the_gap_is_what_the_public_functions_of_the_model_give(trained):
+    result = Gap(batches=3, batch_size=8).score_model(trained, CIRCLES, seed=5)
+    images = np.concatenate([CIRCLES.draw(stream(5, "gap", number), 8) for number in range(3)]) / 255
+    posterior = trained.posterior(images).astype(np.float64)
+    positions = np.linspace(-1, 1, 64)
+
+    def loss(z):
+        pictures = trained.decode(z.astype(np.float32)).astype(np.float64)
+        return -(images * np.log(pictures) + (1 - images) * np.log1p(-pictures)).sum((1, 2, 3))
+
+    soft, hard = loss(posterior @ positions), loss(positions[posterior.argmax(2)])
+    kl = (posterior * np.log(posterior * 64)).sum((1, 2)).mean()
+    assert np.isclose(result.reconstruction_soft, soft.mean(), rtol=1e-4)
+    assert np.isclose(result.reconstruction_hard, hard.mean(), rtol=1e-4)
+    assert np.isclose(result.score, abs(soft.mean() - hard.mean()), rtol=1e-3)
+    assert np.isclose(result.per_image, np.abs(soft - hard).mean(), rtol=1e-3)
+    assert np.isclose(result.kl_soft, kl, rtol=1e-3)
+    assert np.isclose(result.elbo_soft - result.elbo_hard, hard.mean() - soft.mean(), rtol=1e-3)
+    assert np.isclose(result.kl_hard, 2 * np.log(64))
+    assert np.isclose(result.confidence, posterior.max(2).mean(), rtol=1e-4)
+    assert np.isclose(result.entropy, -(posterior * np.log(posterior)).sum(2).mean(), rtol=1e-4)
+    assert result.interval[0] <= result.score <= result.interval[1]
+    assert result.settings == {"batches": 3, "batch_size": 8, "variant": "paper"}
+
+
+def test_a_model_that_is_discrete_already_has_no_gap(trained):
+    sure = Trained(trained.config, trained.vae, trained.image_shape)
+    last = [layer for layer in sure.vae.encoder.modules() if isinstance(layer, torch.nn.Linear)][-1]
+    kept = last.weight.detach().clone()
+    with torch.no_grad():
+        last.weight.mul_(1e6)
+    result = Gap(batches=2, batch_size=8).score_model(sure, CIRCLES, 0)
+    with torch.no_grad():
+        last.weight.copy_(kept)
+    assert result.score < 1e-3
+    assert result.confidence > 0.999
+    assert np.isclose(result.kl_soft, result.kl_hard, rtol=1e-3)
+
+
+def test_the_seed_decides_the_images(trained):
+    metric = Gap(batches=2, batch_size=8)
+    first, again, other = (metric.score_model(trained, CIRCLES, seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first.reconstruction_soft != other.reconstruction_soft
+
+
+@pytest.mark.parametrize("model", ["factor-dvae", "tc-dvae", "beta-dvae"])
+def test_the_authors_variant_adds_what_the_training_loss_has(folder_of, model):
+    settings = {"discriminator_width": 8} if model == "factor-dvae" else {}
+    trained = Trained.load(folder_of(model, **settings))
+    plain = Gap(2, 8).score_model(trained, CIRCLES, 0)
+    full = Gap(2, 8, "authors").score_model(trained, CIRCLES, 0)
+    assert plain.penalty_soft == 0
+    soft, hard = (-full.elbo_soft + full.penalty_soft, -full.elbo_hard + full.penalty_hard)
+    assert np.isclose(full.score, abs(soft - hard), rtol=1e-6)
+    if model == "beta-dvae":  # β · KL is the same for both
+        assert np.isclose(full.penalty_soft, 3 * full.kl_soft, rtol=1e-5)
+        assert np.isclose(full.score, plain.score, rtol=1e-6)
+    else:
+        assert full.penalty_soft != full.penalty_hard
+
+
+def test_the_total_correlation_is_the_discriminators(folder_of):
+    trained = Trained.load(folder_of("factor-dvae", discriminator_width=8))
+    result = Gap(1, 8, "authors").score_model(trained, CIRCLES, 0)
+    codes = torch.from_numpy(trained.represent(CIRCLES.draw(stream(0, "gap", 0), 8)))
+    with torch.no_grad():
+        logits = trained.discriminator()(codes)
+    assert np.isclose(result.penalty_soft, 10 * (logits[:, 0] - logits[:, 1]).mean().item(), rtol=1e-4)
+
+
+def test_what_has_no_gap_says_why(folder_of, tmp_path):
+    with pytest.raises(UndefinedError, match="no categories"):
+        Gap().score_model(Trained.load(folder_of("vae")), CIRCLES, 0)
+    with pytest.raises(UndefinedError, match="needs the model"):
+        Gap().score({})
+    Trained.load(folder_of("factor-dvae", discriminator_width=8)).save(tmp_path)
+    with pytest.raises(UserError, match="without its discriminator"):
+        Gap(1, 8, "authors").score_model(Trained.load(tmp_path), CIRCLES, 0)
+
+
+def test_the_interval_is_that_of_a_normal_mean():
+    values = np.random.default_rng(0).normal(3, 1, 400)
+    low, high = bootstrap(values, lambda drawn: drawn.mean(1))
+    assert np.allclose([low, high], values.mean() + np.array([-1.96, 1.96]) * values.std() / 20, atol=0.02)

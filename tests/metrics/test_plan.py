@@ -1,0 +1,117 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lddr.data.factors import Factor, Grid, Table
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.metrics.evaluate import configured
+from lddr.metrics.plan import encoded, pictures_of, planned, scorable
+
+CIRCLES = load_dataset("circles", 16)
+SMALL = {"mig": {"samples": 50}, "sap": {"train": 40, "test": 20}}
+
+
+def means(images):
+    return np.stack([images.mean((1, 2, 3)), images[:, :8].mean((1, 2, 3))], axis=1)
+
+
+def test_all_metrics_are_planned_and_each_distinct_image_is_encoded_once():
+    plan = planned(CIRCLES.space, configured(["mig", "sap"], SMALL), seed=0)
+    seen = []
+
+    def represent(images):
+        seen.append(len(images))
+        return means(images)
+
+    table = encoded(CIRCLES, CIRCLES.space, plan.images, represent, seed=0)
+    numbers = np.concatenate([part.ravel() for draws in plan.draws.values() for part in draws.values()])
+    assert plan.drawn == len(numbers) == 110
+    assert sum(seen) == len(plan.images) == len(set(numbers.tolist()))
+    sample = table.samples(plan.draws["mig"])["sample"]
+    assert np.allclose(sample.codes, means(CIRCLES.images(sample.indices) / 255), atol=1e-6)
+    assert np.array_equal(sample.factors, CIRCLES.space.factors_of(sample.indices))
+    assert np.array_equal(sample[3:7].codes, sample.codes[3:7])
+
+
+def test_a_metric_draws_the_same_in_any_company():
+    alone = planned(CIRCLES.space, configured(["mig"], {"mig": {"samples": 50}}), seed=3)
+    together = planned(CIRCLES.space, configured(["sap", "mig"], SMALL), seed=3)
+    assert np.array_equal(alone.draws["mig"]["sample"], together.draws["mig"]["sample"])
+    other = planned(CIRCLES.space, configured(["mig"], {"mig": {"samples": 50}}), seed=4)
+    assert not np.array_equal(alone.draws["mig"]["sample"], other.draws["mig"]["sample"])
+
+
+def test_the_whole_of_a_small_dataset_is_encoded_once_for_any_number_of_draws():
+    plan = planned(CIRCLES.space, configured(["beta_vae", "factor_vae", "mig"]), seed=0)
+    assert plan.drawn > 2_800_000
+    assert np.array_equal(plan.images, np.arange(1600))
+
+
+@pytest.mark.parametrize("name", ["color_sprites", "noisy_sprites"])
+def test_the_chance_in_an_image_depends_on_its_number_and_the_seed_alone(name):
+    dataset = load_dataset(name, 32)
+    some = np.array([5, 17, 18, 40_000, 737_279])
+    more = np.union1d(some, np.arange(0, 737_280, 7001))
+    few = np.concatenate(list(pictures_of(dataset, some, 0)))
+    many = np.concatenate(list(pictures_of(dataset, more, 0)))[np.isin(more, some)]
+    assert np.array_equal(few, many)
+    assert not np.array_equal(few, np.concatenate(list(pictures_of(dataset, some, 1))))
+
+
+@given(st.integers(1, 60), st.integers(0, 2**32))
+def test_codes_are_found_whether_by_table_or_by_search(count, seed):
+    from lddr.metrics import plan
+
+    generator = np.random.default_rng(seed)
+    space = Grid((Factor("a", 100),))
+    images = np.unique(generator.integers(100, size=count))
+    codes = generator.normal(size=(len(images), 3)).astype(np.float32)
+    wanted = generator.choice(images, size=(4, 2))
+    direct = plan.Encoded(space, images, codes)
+    searched = plan.Encoded(space, images, codes)
+    searched._rows = None
+    assert np.array_equal(direct.codes_of(wanted), searched.codes_of(wanted))
+    assert np.array_equal(direct.codes_of(wanted)[1, 1], codes[images.tolist().index(wanted[1, 1])])
+
+
+def represents(shape, value=0.0):
+    return lambda images: np.full((len(images), *shape) if shape else (3, 2), value)
+
+
+@pytest.mark.parametrize(
+    ("represent", "message"),
+    [
+        (represents((2, 2)), "must give codes of shape"),
+        (represents(None), "must give codes of shape"),
+        (represents((2,), np.nan), "not finite"),
+        (lambda images: np.zeros((len(images), len(images))), "latents for one batch"),
+    ],
+)
+def test_codes_of_the_wrong_kind_are_refused_in_a_sentence(represent, message):
+    with pytest.raises(UserError, match=message):
+        encoded(CIRCLES, CIRCLES.space, np.arange(700), represent, 0)
+
+
+def test_continuous_factors_are_left_out_with_the_reason_or_binned():
+    generator = np.random.default_rng(0)
+    angles = generator.uniform(size=100)
+    ranks = np.argsort(np.argsort(angles))
+    values = tuple(sorted(angles.tolist()))
+    colours = generator.integers(3, size=100)
+    table = Table((Factor("angle", 100, values), Factor("colour", 3)), np.stack([ranks, colours], axis=1))
+    space, left_out = scorable(table)
+    assert space.names == ("colour",)
+    assert "100 different numbers in 100 images" in left_out["angle"]
+    binned, nothing = scorable(table, bins=4)
+    assert not nothing
+    assert binned.sizes == (4, 3)
+    edges = np.linspace(angles.min(), angles.max(), 5)
+    assert np.array_equal(binned.factors_of(np.arange(100))[:, 0], np.searchsorted(edges[1:-1], angles, side="right"))
+
+
+def test_words_and_grids_are_never_continuous():
+    table = Table((Factor("name", 3, ("a", "b", "c")),), np.arange(3)[:, None])
+    assert scorable(table)[0].names == ("name",)
+    assert scorable(CIRCLES.space) == (CIRCLES.space, {})
