@@ -1,0 +1,91 @@
+"""Some of many runs: conditions such as "model=dvae" and "seed<5" on their settings."""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from lddr.config import PIECES, Config
+from lddr.errors import UserError
+
+WHOLE_RUN = {"model", "dataset", "resolution", "supervision"}  # settings that belong to no piece
+_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*")
+_ORDERS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def narrowed(configs: Sequence[Config], conditions: Iterable[str]) -> tuple[Config, ...]:
+    """The runs that meet every condition; a run without the setting meets none on it."""
+    left = tuple(configs)
+    for condition in conditions:
+        left = _meeting(left, condition)
+    return left
+
+
+def value_of(config: Config, name: str) -> Any:
+    """The value of a setting, or None where the run has no such setting."""
+    if name in PIECES:
+        return config.supervision.loss if config.supervision and name == "supervision" else None
+    parts = (config, *(getattr(config, piece) for piece in PIECES))
+    return next((getattr(part, name) for part in parts if name in getattr(part, "__dataclass_fields__", ())), None)
+
+
+def _meeting(configs: tuple[Config, ...], condition: str) -> tuple[Config, ...]:
+    match = _CONDITION.fullmatch(condition)
+    if match is None or not match[3]:
+        raise UserError(f"cannot read the condition {condition!r}; write it like model=dvae, gamma=10,20 or seed<5")
+    name, sign, text = match.groups()
+    values = [value_of(config, name) for config in configs]
+    there = {value for value in values if value is not None}
+    if not there:
+        names = _names(configs)
+        reason = f"no run has a {name} of its own" if name in names else unknown("setting", name, names)
+        raise UserError(f"{condition}: {reason}")
+    kept = tuple(
+        config
+        for config, value in zip(configs, values, strict=True)
+        if value is not None and _holds(value, sign, text, condition)
+    )
+    if not kept:
+        shown = ", ".join(map(str, sorted(there, key=lambda value: (isinstance(value, str), value))[:10]))
+        raise UserError(f"no run is left by {condition}; {name} has the values {shown}{', …' * (len(there) > 10)}")
+    return kept
+
+
+def _holds(value: Any, sign: str, text: str, condition: str) -> bool:
+    if sign in _ORDERS:
+        return _ORDERS[sign](*(_number(each, condition) for each in (value, text)))
+    equal = any(_same(value, each.strip()) for each in text.split(","))
+    return equal == (sign == "=")
+
+
+def _same(value: Any, text: str) -> bool:
+    try:
+        return float(value) == float(text)
+    except (TypeError, ValueError):
+        return str(value) == text
+
+
+def _number(value: Any, condition: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise UserError(f"{condition}: {value!r} is no number; compare it with = or !=") from None
+
+
+def _names(configs: Iterable[Config]) -> set[str]:
+    parts = {getattr(config, piece) for config in configs for piece in PIECES} - {None}
+    return {setting.name for part in parts for setting in fields(part)} - {"loss"} | WHOLE_RUN
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """A sentence about a name nobody knows, with the nearest one that is known."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    known_ones = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known))}"
+    return f"unknown {kind} {name!r}; {known_ones}"

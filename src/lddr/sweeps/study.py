@@ -1,0 +1,236 @@
+"""A study is a grid of runs, written down as a short TOML; here it becomes the settings of every run."""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from lddr.config import Config, Precision, Training, configure
+from lddr.data.dataset import datasets
+from lddr.errors import UserError
+from lddr.models.vae import DECODERS, Networks
+from lddr.models.zoo import models
+from lddr.objectives.supervision import FAMILY_OF, Loss, Supervision
+from lddr.sweeps.only import narrowed, unknown
+
+METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "gap")  # the paper's six and its selector
+Scale = Literal["full", "quick"]
+Table = dict[str, Any]  # of a TOML file
+Axes = dict[str, list[Any]]  # a setting and its values
+
+PLURALS = {"seeds": "seed", "datasets": "dataset"}
+WHOLE = {"seed", "resolution"}  # `configure` takes these as they come
+TEXTS = {"model", "dataset", "preset", "supervision", "decoder", "precision"}
+CHOICES: dict[str, Iterable[str]] = {
+    "preset": ("paper", "quick"),
+    "precision": get_args(Precision),
+    "decoder": DECODERS,
+    "supervision": get_args(Loss),
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs that belong together, and the scores they should get."""
+
+    name: str
+    configs: Sequence[Config]
+    metrics: Sequence[str] = METRICS
+    about: str = ""
+
+
+def read_study(
+    study: str | Path,
+    scale: Scale = "full",
+    dataset: str | None = None,
+    only: str | Sequence[str] | None = None,
+) -> Study:
+    """The study of a file or of a shipped name; `dataset` takes the place of its own, `only` picks some of its runs."""
+    path = find_study(study)
+    if dataset is not None:
+        _check_dataset(dataset)
+    try:
+        found = _study(tomllib.loads(path.read_text(encoding="utf-8")), scale, dataset)
+    except OSError as error:
+        raise UserError(f"cannot read the study {path}: {error.strerror}") from error
+    except ValueError as error:  # no TOML, or no text at all
+        raise UserError(f"{path} is no TOML: {error}") from error
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    return replace(found, configs=narrowed(found.configs, [only] if isinstance(only, str) else only or ()))
+
+
+def shipped_studies() -> dict[str, Path]:
+    """The studies that come with lddr, by name."""
+    package = Path(__file__).parents[1]
+    folder = package.parents[1] / "studies" if package.parent.name == "src" else package / "studies"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def find_study(study: str | Path) -> Path:
+    """The file that is meant: a path, or the bare name of a shipped study."""
+    path, shipped = Path(study), shipped_studies()
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        return path
+    if str(study) not in shipped:
+        raise UserError(unknown("study", str(study), shipped) + " Or give the path of a .toml file")
+    return shipped[str(study)]
+
+
+def _study(content: Table, scale: Scale, dataset: str | None) -> Study:
+    _check_layout(content, scale)
+    metrics = {"full": content.get("metrics", METRICS)}
+    metrics["quick"] = content.get("quick", {}).get("metrics", metrics["full"])
+    for names in metrics.values():
+        _check_metrics(names)
+    runs: dict[Config, None] = {}  # a run that two blocks name is one run
+    for number, block in enumerate(content["blocks"], 1):
+        runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
+    # seed by seed, so that a sweep that is stopped early has something of everything
+    ordered = sorted(runs, key=lambda config: config.training.seed)
+    return Study(content["name"], tuple(ordered), tuple(metrics[scale]), content.get("about", ""))
+
+
+def _check_layout(content: Table, scale: str) -> None:
+    kinds = {"name": str, "about": str, "metrics": list, "base": dict, "blocks": list, "quick": dict}
+    for key, value in content.items():
+        if key not in kinds:
+            raise UserError(unknown("key", key, kinds))
+        if not isinstance(value, kinds[key]):
+            raise UserError(f"{key} must be a {_WORDS[kinds[key]]}, not {value!r}")
+    if not content.get("name"):
+        raise UserError('name is missing; add one on top, such as name = "my-study"')
+    blocks = content.get("blocks")
+    if not blocks or not all(isinstance(block, dict) for block in blocks):
+        raise UserError('blocks is missing; add at least one [[blocks]] with a line such as model = "dvae"')
+    if scale not in get_args(Scale):
+        raise UserError(f"the scale must be one of {', '.join(get_args(Scale))}, not {scale!r}")
+    if scale == "quick" and "quick" not in content:
+        raise UserError('quick is missing; add a section [quick] with what it changes, such as preset = "quick"')
+
+
+_WORDS = {str: "text", list: "list", dict: "section", int: "number"}
+
+
+def _check_metrics(names: Any) -> None:
+    from lddr.metrics.metric import metrics
+
+    if not isinstance(names, list | tuple) or not names:
+        raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
+    for name in names:
+        if name not in metrics:
+            raise UserError(f"metrics: {unknown('metric', str(name), metrics)}")
+
+
+def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, dataset: str | None) -> Axes:
+    """[base], then the block, and for the quick scale [quick], then the block's own: the last word counts."""
+    here, own_quick = f"block {number}", block.get("quick", {})
+    if not isinstance(own_quick, dict):
+        raise UserError(f"{here} quick must be a section such as {{ seeds = 2 }}, not {own_quick!r}")
+    sections = {"[base]": content.get("base", {}), here: _without(block, "quick")}
+    quick = {"[quick]": _without(content.get("quick", {}), "metrics"), f"{here} quick": own_quick}
+    axes = {where: _axes(where, section) for where, section in (sections | quick).items()}  # mistakes in all of them
+    kept = axes if scale == "quick" else {where: axes[where] for where in sections}
+    merged: Axes = {name: values for part in kept.values() for name, values in part.items()}
+    if dataset is not None:
+        merged["dataset"] = [dataset]
+    for name, example in (("model", "dvae"), ("dataset", "sprites")):
+        if name not in merged:
+            raise UserError(f'{here} has no {name}; add a line such as {name} = "{example}"')
+    for where, part in kept.items():
+        _check_owners(where, part, merged)
+    return merged
+
+
+def _without(section: Table, key: str) -> Table:
+    return {name: value for name, value in section.items() if name != key}
+
+
+def _axes(where: str, section: Table) -> Axes:
+    """The settings of a section, each as the list of its values."""
+    axes: Axes = {}
+    for key, value in section.items():
+        name = PLURALS.get(key, key)
+        if name not in known_settings():
+            raise UserError(f"{where}: {unknown('setting', key, known_settings() | PLURALS.keys())}")
+        if name in axes:
+            raise UserError(f"{where} has both {name} and {name}s; keep one")
+        axes[name] = _values(where, key, value)
+    return axes
+
+
+def _values(where: str, key: str, value: Any) -> list[Any]:
+    if key == "seeds" and type(value) is int:
+        value = list(range(value))
+    single = not isinstance(value, list) or (key == "kernels" and not any(isinstance(part, list) for part in value))
+    values = [value] if single else value
+    if not values:
+        raise UserError(f"{where} {key} has no values; give at least one or leave it out")
+    for position, each in enumerate(values):
+        if each in values[:position]:
+            raise UserError(f"{where} {key} has {each!r} twice, which would be the same run; keep one")
+        _check_value(where, key, PLURALS.get(key, key), each)
+    return values
+
+
+_KINDS: dict[str, tuple[str, Any]] = {"kernels": ("list of four numbers", list)}
+
+
+def _check_value(where: str, key: str, name: str, value: Any) -> None:
+    """Refuse what `configure` would not, or not in words that fit a file."""
+    word, kind = ("text", str) if name in TEXTS else _KINDS.get(name, ("number", int | float))
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise UserError(f"{where} {key} must be a {word}, not {value!r}")
+    if name in WHOLE and (type(value) is not int or value < 0):
+        raise UserError(f"{where} {key} must be whole numbers from 0, not {value!r}")
+    if name in CHOICES and value not in CHOICES[name]:
+        raise UserError(f"{where}: {unknown(key, value, CHOICES[name])}")
+    try:
+        if name == "model":
+            models[value]
+        if name == "dataset":
+            _check_dataset(value)
+    except UserError as error:
+        raise UserError(f"{where} {key}: {error}") from error
+
+
+def _check_dataset(name: str) -> None:
+    if not (name.endswith(".npz") or "/" in name or Path(name).exists()):
+        datasets[name]
+
+
+@cache
+def known_settings(model: str | None = None) -> frozenset[str]:
+    """The names of all settings of a model, or of any, as `lddr train` has them."""
+    if model is None:
+        return frozenset().union(*map(known_settings, models))
+    parts = (models[model].latent_settings, models[model].objective_settings, Networks, Training, Supervision)
+    names = {setting.name for part in parts for setting in fields(part)} - {"loss"}
+    return frozenset(names | TEXTS | WHOLE)
+
+
+def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
+    """Every setting must be one of every model it is meant for: what is silently left out would surprise somebody."""
+    for name in axes:
+        for model in merged["model"]:
+            if name not in known_settings(model):
+                owners = ", ".join(other for other in models if name in known_settings(other))
+                raise UserError(f"{where} {name}: {model} has no such setting; keep it to blocks of {owners}")
+        if name in {setting.name for setting in fields(Supervision)} and "supervision" not in merged:
+            raise UserError(f"{where} {name} needs a supervision beside it, one of {', '.join(get_args(Loss))}")
+
+
+def _runs(where: str, axes: Axes) -> Iterator[Config]:
+    for values in product(*axes.values()):
+        settings = dict(zip(axes, values, strict=True))
+        latent, loss = models[settings["model"]].latent, settings.get("supervision")
+        if loss and FAMILY_OF[loss] != latent:
+            fitting = ", ".join(other for other, family in FAMILY_OF.items() if family == latent)
+            raise UserError(f"{where} supervision: {loss!r} is not for {latent} latents; choose one of: {fitting}")
+        try:
+            yield configure(**settings)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from error
