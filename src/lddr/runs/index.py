@@ -1,0 +1,218 @@
+"""Every run below a folder, as flat values; an index beside them makes listing fast and is never the truth."""
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from lddr.errors import UserError
+from lddr.files import written_whole
+
+State = Literal["finished", "training", "broken"]
+Value = str | int | float | None
+Stamp = list[int] | None  # inode, time of change in nanoseconds and size, of config.json and, if there, scores.json
+
+INDEX, FORMAT = ".index.json", 1  # the format is raised when other values are kept
+OWN = ("run", "name", "folder", "state")
+TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder: its settings by the names of the command line, its numbers, and how far it got.
+
+    Beside the settings there is "checksum", which tells whether two runs saw the same images.
+    """
+
+    folder: Path
+    state: State
+    settings: dict[str, Value]
+    scores: dict[str, float]  # "elbo", "mig", and details such as "dci.completeness"; what is undefined is not here
+    reason: str | None = None  # why it is broken
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def run(self) -> str:
+        """The fingerprint its name ends in, which is enough to find it again; else the whole name."""
+        last = self.name.rsplit("_", 1)[-1]
+        return last if len(last) == 8 and set(last) <= set("0123456789abcdef") else self.name
+
+    def value(self, name: str) -> Value:
+        """A setting, a score, "state", "name", "run" or "folder"; None for what this run has not."""
+        if name in OWN:
+            return str(getattr(self, name))
+        return self.settings[name] if name in self.settings else self.scores.get(name)
+
+    def number(self, name: str) -> float | None:
+        """The value if it is a number."""
+        value = self.value(name)
+        return None if isinstance(value, str | None) else float(value)
+
+
+def list_runs(root: str | Path) -> list[Run]:
+    """The runs at or below a folder, at any depth, sorted by path; broken ones say why instead of raising."""
+    top = Path(root)
+    if not top.is_dir():
+        raise UserError(f"there is no folder {top}; give the one that holds the runs")
+    known = _read_index(top)
+    fresh: dict[str, dict[str, Any]] = {}
+    runs = []
+    for place, stamp in _found(str(top)):
+        key = place[len(str(top)) :].lstrip(os.sep)
+        run = _remembered(Path(place), known.get(key), stamp)
+        if run is not None:
+            fresh[key] = known[key]
+        else:
+            run = read_run(Path(place))
+            if run.state != "broken":  # what is wrong may be mended without a trace in the stamp: look again
+                fresh[key] = {"stamp": stamp, "run": _plain(run)}
+        runs.append(run)
+    if fresh != known and "" not in fresh:  # a root that is a run needs none
+        _write_index(top, fresh)
+    return runs
+
+
+def gather(roots: Iterable[str | Path]) -> list[Run]:
+    """The runs below several folders, each run once."""
+    runs = {os.path.abspath(run.folder): run for root in roots for run in list_runs(root)}  # noqa: PTH100 (links kept)
+    return list(runs.values())
+
+
+def read_run(folder: Path) -> Run:
+    """One run from its files alone."""
+    settings: dict[str, Value] = {}
+    try:
+        config = _read_object(folder / "config.json", "settings")
+        settings = flat_settings(config["settings"]) | {"checksum": config.get("dataset", {}).get("checksum")}
+        if not (folder / "scores.json").exists():
+            return Run(folder, "training", settings, {})
+        scores = flat_scores(_read_object(folder / "scores.json", "training"))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        return Run(folder, "broken", settings, {}, _one_line(error))
+    return Run(folder, "finished", settings, scores)
+
+
+def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
+    """Every setting under its name on the command line; "latent" is the family."""
+    flat: dict[str, Value] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= {inner: _flat_value(held) for inner, held in value.items() if inner != "loss"}
+        else:
+            flat[name] = _flat_value(value)
+    if isinstance(supervision := settings.get("supervision"), dict):
+        flat["supervision"] = supervision.get("loss")
+    if isinstance(latent := settings.get("latent"), dict):
+        flat["latent"] = "categorical" if "num_categories" in latent else "gaussian"
+    return flat
+
+
+def flat_scores(content: dict[str, Any]) -> dict[str, float]:
+    """The numbers of scores.json: headline scores by their metric, details dotted; no matrices, no NaN."""
+    flat = dict(_numbers("", content["training"]))
+    for metric, result in content.get("metrics", {}).items():
+        details = {name: value for name, value in result.items() if name not in ("score", "settings")}
+        flat |= dict(_numbers("", {metric: result.get("score")})) | dict(_numbers(f"{metric}.", details))
+    return flat
+
+
+def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _numbers(f"{prefix}{name}.", value)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            yield f"{prefix}{name}", value
+
+
+def _flat_value(value: Any) -> Value:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def _read_object(path: Path, needed: str) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path.name} is no JSON ({error})") from error
+    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
+        raise ValueError(f"{path.name} holds no {needed!r}")
+    return content
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _found(folder: str) -> Iterator[tuple[str, Stamp]]:
+    """Run folders with their stamps, sorted; a run is not searched for further runs."""
+    stamp = _stamp(folder)
+    if stamp is not None:
+        yield folder, stamp
+        return
+    for inner in _folders(folder):
+        yield from _found(inner)
+
+
+def _folders(folder: str) -> list[str]:
+    """The folders in it, sorted; hidden ones are not looked into, nor links, unless they lead to a run."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(
+            entry.path
+            for entry in entries
+            if not entry.name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or _stamp(entry.path))
+        )
+    return []
+
+
+def _stamp(folder: str) -> Stamp:
+    """Tells whether a run's files changed, without opening them; None if this is no run.
+
+    Files written whole are new ones, so the inode alone would tell; time and size see what an editor does in place.
+    """
+    try:
+        config = os.stat(f"{folder}/config.json")  # noqa: PTH116 (twice as fast)
+    except OSError:
+        return None
+    stamp = [config.st_ino, config.st_mtime_ns, config.st_size]
+    with suppress(OSError):
+        scores = os.stat(f"{folder}/scores.json")  # noqa: PTH116
+        stamp += [scores.st_ino, scores.st_mtime_ns, scores.st_size]
+    return stamp
+
+
+def _remembered(folder: Path, entry: Any, stamp: Stamp) -> Run | None:
+    """The run as the index has it, if its files are still the same."""
+    if not isinstance(entry, dict) or entry.get("stamp") != stamp:
+        return None
+    with suppress(KeyError, TypeError):
+        run = entry["run"]
+        if isinstance(run["settings"], dict) and isinstance(run["scores"], dict):
+            return Run(folder, run["state"], run["settings"], run["scores"])
+    return None
+
+
+def _plain(run: Run) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in ("state", "settings", "scores")}
+
+
+def _read_index(root: Path) -> dict[str, dict[str, Any]]:
+    """What the index says, or nothing if it is not there, damaged or of another version."""
+    with suppress(OSError, ValueError, RecursionError):
+        index = json.loads((root / INDEX).read_bytes())
+        if isinstance(index, dict) and index.get("format") == FORMAT and isinstance(index.get("runs"), dict):
+            return index["runs"]
+    return {}
+
+
+def _write_index(root: Path, entries: dict[str, dict[str, Any]]) -> None:
+    """Keep it for the next time; where nothing can be written, listing is slower and nothing else."""
+    with suppress(OSError, UserError), written_whole(root / INDEX) as draft:
+        draft.write_text(json.dumps({"format": FORMAT, "runs": entries}, separators=(",", ":")))

@@ -1,0 +1,86 @@
+"""Runs as a table: which columns are worth showing, with how many digits, and how many of them fit."""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from lddr.runs.index import TRAINING_SCORES, Run, Value
+
+NOT_HEADLINES = ("reconstruction", "kl")  # the ELBO stands for them
+
+
+def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
+    """The run, what it is, its state if one is not finished, the settings that differ, the scores."""
+    state = ["state"] if any(run.state != "finished" for run in runs) else []
+    settings = [name for name in dict.fromkeys(name for run in runs for name in run.settings) if _differs(name, runs)]
+    knobs = [name for name in settings if name not in ("dataset", "model", "latent", "seed")]
+    seed = ["seed"] if "seed" in settings else []
+    headlines = [name for name in _headlines(runs) if name != sort]
+    by = [sort] if sort is not None and any(sort in run.scores for run in runs) else []  # must not fall off the edge
+    return ["run", *state, "dataset", "model", *knobs, *seed, *by, *headlines]
+
+
+def print_runs(runs: Sequence[Run], columns: Sequence[str], console: Console, all_columns: bool) -> list[str]:
+    """Print as many columns as fit, or all of them; gives those that were left out.
+
+    Lines are put together here: rich takes a millisecond for each, and there may be ten thousand.
+    """
+    cells = {column: _cells(runs, column) for column in columns}
+    kept = list(columns) if all_columns else _fitting(cells, console.width)
+    aligned = [_aligned(column, cells[column], _is_numeric(column, runs)) for column in kept]
+    head, *lines = ("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
+    console.print(Text(head, style="bold"), soft_wrap=True)
+    console.file.write("".join(f"{line}\n" for line in lines))
+    return [column for column in columns if column not in kept]
+
+
+def _aligned(column: str, values: list[str], numeric: bool) -> list[str]:
+    """The heading and the values, all of one width."""
+    width = max(map(len, [column, *values]))
+    return [text.rjust(width) if numeric else text.ljust(width) for text in [column, *values]]
+
+
+def _is_numeric(column: str, runs: Sequence[Run]) -> bool:
+    return not any(isinstance(run.value(column), str) for run in runs)
+
+
+def shown(value: Value) -> str:
+    """One value, with the digits that matter."""
+    if isinstance(value, float):
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+    return "" if value is None else str(value)
+
+
+def _cells(runs: Sequence[Run], column: str) -> list[str]:
+    """A column's values; scores have as many decimals as the largest of them needs for about four digits."""
+    values = [run.value(column) for run in runs]
+    largest = max((abs(value) for value in values if isinstance(value, int | float)), default=0)
+    if not any(column in run.scores for run in runs) or largest < 0.01:
+        return [shown(value) for value in values]
+    decimals = min(3, max(0, 3 - math.floor(math.log10(largest))))
+    return [f"{value:.{decimals}f}" if isinstance(value, int | float) else shown(value) for value in values]
+
+
+def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
+    """The first columns that fit into this many characters, at least one."""
+    kept: list[str] = []
+    for column, values in cells.items():
+        width -= max(len(text) for text in [column, *values]) + 2
+        if kept and width < -2:  # the last column has nothing to its right
+            break
+        kept.append(column)
+    return kept
+
+
+def _differs(name: str, runs: Sequence[Run]) -> bool:
+    """Whether the runs that have this setting have several values of it."""
+    return len({run.settings[name] for run in runs if name in run.settings}) > 1
+
+
+def _headlines(runs: Sequence[Run]) -> list[str]:
+    """The scores that exist, without details: metrics first, since they are what runs are compared by."""
+    scores = dict.fromkeys(name for run in runs for name in run.scores)
+    headlines = [name for name in scores if "." not in name and name not in NOT_HEADLINES]
+    return sorted(headlines, key=lambda name: name in TRAINING_SCORES)
