@@ -47,3 +47,27 @@ def bench_metrics(threads: int = 1, out: File = None) -> None:
     from lddr.bench.metrics import run_bench
 
     run_bench(threads, out)
+
+
+@bench.command(name="sweep")
+def bench_sweep(out: File = None) -> None:
+    """Runs per hour of a sweep with one and two workers, and what the engine costs per run.
+
+    Args:
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.sweep import run_bench
+
+    run_bench(out)
+
+
+@bench.command(name="dci")
+def bench_dci(out: File = None) -> None:
+    """How far the scores of --dci fast are from the published ones, over many representations, and how fast it is.
+
+    Args:
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.dci import run_bench
+
+    run_bench(out)
