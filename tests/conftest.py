@@ -1,3 +1,28 @@
 import os
 
+import pytest
+
+from tests.browser import Visit, launched
+
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads would only wait for each other
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The browser, started once."""
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def visit(chromium):
+    """A function that opens a page from disk; see tests/browser.py."""
+    visits = []
+
+    def open_page(path, **options):
+        visits.append(Visit(chromium, path, **options))
+        return visits[-1]
+
+    yield open_page
+    for opened in visits:
+        opened.context.close()

@@ -46,7 +46,7 @@ def train_circles(out: Path, steps: int | None) -> dict[str, dict[str, float]]:
     from lddr.config import configure
     from lddr.data.load import load_dataset
     from lddr.metrics.mig import mig
-    from lddr.report.figures import latent_spaces
+    from lddr.report.circles import latent_spaces
     from lddr.run import Machine, run
     from lddr.trained import Trained
 

@@ -1,21 +1,75 @@
-import numpy as np
+from pathlib import Path
 
-from lddr.report.figures import GRID_COLOURS, latent_spaces
+import pytest
+
+from lddr.metrics.metric import UndefinedError
+from lddr.report.figures import (
+    by_dataset,
+    figures,
+    in_order,
+    model_of,
+    run_figures,
+    scores_of,
+    supervised,
+    unsupervised,
+)
+from lddr.runs.index import Run
 
 
-def test_a_panel_per_space_with_a_line_per_row_and_column():
-    grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(3.0), indexing="ij"), axis=-1)
-    figure = latent_spaces({"one": grid, "two": -5 * grid}, "both")
-    assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
-    for axes, points in zip(figure.axes, (grid, -5 * grid), strict=True):
-        colours = [line.get_color() for line in axes.lines]
-        assert colours.count(GRID_COLOURS[0]) == 4
-        assert colours.count(GRID_COLOURS[1]) == 3
-        drawn = np.concatenate([line.get_xydata() for line in axes.lines if line.get_color() == "black"])
-        assert sorted(map(tuple, drawn)) == sorted(map(tuple, points.reshape(-1, 2)))
-        low, high = axes.get_xlim()
-        assert low < points[..., 0].min() < points[..., 0].max() < high
+def run(dataset="circles", state="finished", scores=None, **settings):
+    return Run(Path("nowhere/run"), state, {"dataset": dataset, "model": "dvae"} | settings, scores or {})
 
 
-def test_a_collapsed_space_can_be_drawn():
-    assert latent_spaces({"collapsed": np.zeros((3, 3, 2))}).axes[0].lines
+def test_all_figures_of_the_paper_and_those_beyond_are_there():
+    paper = {"observations", "gumbel-softmax", "circles", "circles-vae", "circles-dvae", "selectors", "efficiency"}
+    paper |= {"selectors-combined", "metrics", "mig", "semi-supervised", "traversals"}
+    assert paper | {"curves", "rate-distortion"} == set(figures)
+    assert set(run_figures) == {"curves", "reconstructions", "traversals", "information", "posterior"}
+
+
+@pytest.mark.parametrize("registry", [figures, run_figures])
+def test_figures_have_an_order(registry):
+    places = [drawn.order for drawn in in_order(registry)]
+    assert places == sorted(set(places))
+    assert all(registry[drawn.name] is drawn for drawn in in_order(registry))
+
+
+@pytest.mark.parametrize("name", sorted(set(figures) - {"observations", "gumbel-softmax"}))
+def test_without_runs_a_figure_says_in_a_sentence_what_is_missing(name):
+    with pytest.raises(UndefinedError, match=r"^(there|no) [^\n]{15,}[^.]$"):
+        figures[name].draw([])
+
+
+@pytest.mark.parametrize("name", sorted(set(run_figures) - {"information"}))
+def test_a_run_without_files_cannot_be_drawn(name):
+    with pytest.raises(UndefinedError):
+        run_figures[name].draw(run(resolution=16))
+
+
+def test_runs_are_sorted_by_state_and_labels():
+    plain, labelled, unfinished = run(), run(supervision="masked"), run(state="training")
+    assert unsupervised([plain, labelled, unfinished]) == [plain]
+    assert supervised([plain, labelled, unfinished]) == [labelled]
+
+
+def test_datasets_come_in_the_papers_order_then_by_name():
+    given = ["zebras", "circles", "mpi3d_real", "apples", "dsprites", "circles"]
+    groups = by_dataset([run(dataset, seed=seed) for seed, dataset in enumerate(given)])
+    assert list(groups) == ["dsprites", "mpi3d_real", "circles", "apples", "zebras"]
+    assert [member.settings["seed"] for member in groups["circles"]] == [1, 5]
+
+
+@pytest.mark.parametrize("setting", ["steps", "precision", "resolution", "checksum"])
+def test_runs_that_cannot_be_compared_are_refused(setting):
+    with pytest.raises(UndefinedError, match=f"the runs on circles differ in {setting} \\(1, 2\\)"):
+        by_dataset([run(**{setting: 1}), run(**{setting: 2})])
+    assert len(by_dataset([run("circles", **{setting: 1}), run("rooms", **{setting: 2})])) == 2
+
+
+def test_scores_are_those_that_are_there():
+    assert scores_of([run(scores={"mig": 0.5}), run(), run(scores={"mig": 0.1})], "mig") == [0.5, 0.1]
+
+
+def test_a_model_that_is_gone_is_a_sentence():
+    with pytest.raises(UndefinedError, match="the model of run cannot be loaded: there is no model"):
+        model_of(run())

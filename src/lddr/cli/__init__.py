@@ -6,7 +6,14 @@ from importlib import import_module
 from lddr.cli.app import DESCRIPTION, app
 from lddr.errors import UserError
 
-for part in ("train", "score", "sweeps", "data", "bench"):  # each puts its commands into the tree, in this order
+for part in (
+    "train",
+    "score",
+    "sweeps",
+    "report",
+    "data",
+    "bench",
+):  # each puts its commands into the tree, in this order
     import_module(f"lddr.cli.{part}")
 
 

@@ -6,12 +6,9 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, arg
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import File, Folder, Whole, app
+from lddr.cli.app import Conditions, File, Folder, Roots, RunName, Whole, app
 
-Roots = Annotated[Positional[tuple[Path, ...]], arg(metavar="FOLDER...")]
-Conditions = Annotated[tuple[str, ...], arg(metavar="CONDITION...")]
 Columns = Annotated[tuple[str, ...], arg(metavar="COLUMN...")]
-RunName = Annotated[Positional[str], arg(metavar="RUN")]
 
 runs = SubcommandApp()
 

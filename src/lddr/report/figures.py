@@ -1,42 +1,121 @@
-"""Figures, drawn from codes and scores."""
+"""What a figure of a report is: a name, a caption and a drawing of many runs or of one; and which runs go into it."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from lddr.errors import UserError
+from lddr.metrics.metric import UndefinedError
+from lddr.registry import Registry
+from lddr.report.style import DATASETS, styled
+from lddr.runs.index import Run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GRID_COLOURS = ("#0072b2", "#d55e00")  # blue and vermilion: told apart by everyone, and in grey
-MARGIN = 0.05
+    from lddr.data.dataset import Dataset, Images
+    from lddr.trained import Trained
+
+COMPARABLE = ("resolution", "checksum", "steps", "batch_size", "learning_rate", "precision")  # on one dataset
 
 
-def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> "Figure":
-    """Grids of points side by side, each (rows, columns, 2), with the lines between neighbours (paper, Figure 3)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(3.2 * len(spaces), 3.5), layout="constrained")
-    for axes, (name, points) in zip(figure.subplots(1, len(spaces), squeeze=False)[0], spaces.items(), strict=True):
-        _draw_grid(axes, points)
-        axes.set_title(name)
-    if title:
-        figure.suptitle(title)
-    return figure
+Source = TypeVar("Source")  # what is drawn: many runs, or one
+Draw = Callable[[Source], "Figure"]
 
 
-def _draw_grid(axes: "Axes", points: NDArray) -> None:
-    """Lines along the first factor in one colour, along the second in the other, and the points where they meet."""
-    for lines, colour in zip((points, points.swapaxes(0, 1)), GRID_COLOURS, strict=True):
-        for line in lines:
-            axes.plot(*line.T, color=colour, linewidth=0.9)
-    axes.plot(*points.reshape(-1, 2).T, "o", color="black", markersize=1.6)
-    low, high = points.min((0, 1)), points.max((0, 1))
-    room = MARGIN * np.maximum(high - low, 1e-6)
-    axes.set_xlim(low[0] - room[0], high[0] + room[0])
-    axes.set_ylim(low[1] - room[1], high[1] + room[1])
-    axes.set_aspect("equal", adjustable="box")
-    axes.set_xticks([])
-    axes.set_yticks([])
+@dataclass(frozen=True)
+class ReportFigure(Generic[Source]):
+    """A figure; `draw` and `caption` raise UndefinedError, one sentence, where the runs do not allow it."""
+
+    name: str
+    title: str
+    order: int  # its place on a page
+    draw: Draw[Source]
+    caption: Callable[[Source], str]
+
+
+figures: Registry[ReportFigure[Sequence[Run]]] = Registry("figure", homes=("lddr.report",))
+run_figures: Registry[ReportFigure[Run]] = Registry("figure of a run", homes=("lddr.report",))
+
+
+def figure(
+    registry: Registry[ReportFigure[Source]], name: str, title: str, order: int, caption: Callable[[Source], str]
+) -> Callable[[Draw[Source]], Draw[Source]]:
+    """Decorator: make a drawing a figure of reports or of model cards, in the house style."""
+
+    def add(draw: Draw[Source]) -> Draw[Source]:
+        drawing = styled(draw)
+        registry.register(name)(ReportFigure(name, title, order, drawing, caption))
+        return drawing
+
+    return add
+
+
+def in_order(registry: Registry[ReportFigure[Source]]) -> list[ReportFigure[Source]]:
+    """All figures of a registry as they follow each other on a page."""
+    return sorted((registry[name] for name in registry), key=lambda drawn: drawn.order)
+
+
+def unsupervised(runs: Sequence[Run]) -> list[Run]:
+    """The finished runs that saw no labels."""
+    return [run for run in runs if run.state == "finished" and run.value("supervision") is None]
+
+
+def supervised(runs: Sequence[Run]) -> list[Run]:
+    """The finished runs that saw labels."""
+    return [run for run in runs if run.state == "finished" and run.value("supervision") is not None]
+
+
+def by_dataset(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of every dataset, the paper's first; runs of one dataset that cannot be compared are refused."""
+    names = [str(run.value("dataset")) for run in runs]
+    groups: dict[str, list[Run]] = {
+        name: [] for name in [*DATASETS, *sorted(set(names) - DATASETS.keys())] if name in names
+    }
+    for name, run in zip(names, runs, strict=True):
+        groups[name].append(run)
+    for dataset, members in groups.items():
+        for name in COMPARABLE:
+            values = {run.value(name) for run in members}
+            if len(values) > 1:
+                raise UndefinedError(
+                    f"the runs on {dataset} differ in {name} ({', '.join(sorted(map(str, values)))}); give one kind"
+                )
+    return groups
+
+
+def of_model(runs: Sequence[Run], model: str) -> list[Run]:
+    return [run for run in runs if run.value("model") == model]
+
+
+def scores_of(runs: Sequence[Run], name: str) -> list[float]:
+    """The score of every run that has it."""
+    return [value for run in runs if (value := run.number(name)) is not None]
+
+
+def model_of(run: Run) -> "Trained":
+    """The run's model, for figures that look into it."""
+    from lddr.trained import Trained
+
+    try:
+        return Trained.load(run.folder)
+    except UserError as error:
+        raise UndefinedError(f"the model of {run.name} cannot be loaded: {error}") from error
+
+
+def dataset_of(run: Run) -> "Dataset":
+    """The images the run was trained on."""
+    from lddr.data.load import load_dataset
+
+    resolution = run.number("resolution")
+    try:
+        return load_dataset(str(run.value("dataset")), None if resolution is None else int(resolution))
+    except UserError as error:
+        raise UndefinedError(f"the images of {run.name} are not here: {error}") from error
+
+
+def drawn_images(dataset: "Dataset", count: int) -> "Images":
+    """The same images for every model of a dataset."""
+    from lddr.data.dataset import stream
+
+    return dataset.draw(stream(0, "pictures"), count)

@@ -1,0 +1,62 @@
+"""`lddr report`, `lddr show` and `lddr compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from lddr.cli.app import Conditions, Folder, Roots, RunName, app
+
+Out = Annotated[Path, arg(aliases=["-o"], metavar="FOLDER")]
+
+
+@app.command
+def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: Conditions = ()) -> None:
+    """Make the paper's tables and figures from run folders, beside the paper's numbers, and one page that shows them.
+
+    What the runs do not allow is named with what is missing; runs that cannot be compared are never mixed.
+
+    Args:
+        folders: Folders that hold runs, at any depth.
+        out: The folder for index.html, tables/ and figures/.
+        where: Only runs like this, such as dataset=circles or "mig>0.3".
+    """
+    from lddr.report.commands import make_report
+
+    make_report(folders, out, where)
+
+
+@app.command
+def show(
+    run: RunName,
+    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FOLDER", help_behavior_hint="(default: RUN/card)")] = None,
+    root: Folder = Path("runs"),
+) -> None:
+    """Show one model on a page: scores, curves, reconstructions, traversals, information.
+
+    Args:
+        run: A run's folder, or a part of its name or its fingerprint.
+        out: The folder for the page and its figures.
+        root: Where to look for the run.
+    """
+    from lddr.report.commands import show_run
+
+    show_run(run, out, root)
+
+
+@app.command
+def compare(
+    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN...")],
+    out: Out = Path("compare"),
+    root: Folder = Path("runs"),
+) -> None:
+    """Put models side by side on a page: scores, the settings that differ, and figures.
+
+    Args:
+        runs: Folders of runs, or parts of their names.
+        out: The folder for the page and its figures.
+        root: Where to look for the runs.
+    """
+    from lddr.report.commands import compare_runs
+
+    compare_runs(runs, out, root)
