@@ -19,8 +19,11 @@ def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
     for name in (*drawn, "datasets", "circles-latent-spaces"):
         with Image.open(tmp_path / "demo" / f"{name}.png") as picture:
             assert picture.width > 640
-    assert "D-VAE: MIG" in out
+    assert "D-VAE, MIG" in out
+    page = tmp_path / "demo" / "report" / "index.html"
+    assert f"open {page}" in out
+    assert "Median MIG" in page.read_text()
     runs = {file: file.stat().st_mtime_ns for file in (tmp_path / "demo" / "runs").rglob("model.safetensors")}
-    assert len(runs) == 2
+    assert len(runs) == 4
     main(words)
     assert {file: file.stat().st_mtime_ns for file in runs} == runs  # the second time nothing is trained

@@ -1,6 +1,5 @@
-"""`lddr demo`: the datasets drawn here as pictures, then a VAE and a D-VAE on circles and their latent spaces."""
+"""`lddr demo`: the datasets drawn here as pictures, a few VAEs and D-VAEs on circles, and their report."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,24 +7,34 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
+from lddr.config import configure
 from lddr.data.dataset import Dataset, datasets
+from lddr.data.load import load_dataset
 from lddr.data.sheet import factor_sheet, overview
+from lddr.errors import UserError
 from lddr.files import write_json, written_whole
+from lddr.report.circles import latent_spaces
+from lddr.report.commands import make_report
+from lddr.runs.index import read_run
+from lddr.sweeps.cluster import sweep
+from lddr.sweeps.study import Study
+from lddr.trained import Trained
 
 MODELS = {"vae": "VAE", "dvae": "D-VAE"}
-SEED = 1
+SEEDS = (1, 2)
+METRICS = ("mig", "modularity", "gap")
 GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 
 
 def run_demo(out: Path, steps: int | None = None) -> None:
-    """Write the pictures and summary.json into the folder `out`, the runs into its folder runs."""
+    """Write the pictures and summary.json into the folder `out`, runs and report into folders of it."""
     chosen = draw_datasets(out)
-    scores = train_circles(out, steps)
+    study = sweep_circles(out / "runs", steps)
+    scores = draw_spaces(study, out)
     summary = {"datasets": {dataset.name: about(dataset) for dataset in chosen}, "circles": scores}
     write_json(out / "summary.json", summary)
-    print(
-        f"written: {out}/datasets.png, {out}/circles-latent-spaces.png, a picture of each dataset, {out}/summary.json"
-    )
+    print(f"written: {out}/datasets.png, {out}/circles-latent-spaces.png, a picture of each dataset")
+    make_report([out / "runs"], out / "report")
 
 
 def draw_datasets(out: Path) -> list[Dataset]:
@@ -41,28 +50,32 @@ def draw_datasets(out: Path) -> list[Dataset]:
     return chosen
 
 
-def train_circles(out: Path, steps: int | None) -> dict[str, dict[str, float]]:
-    """Train both models with the quick preset, measure them, and draw where each puts a grid of circles."""
-    from lddr.config import configure
-    from lddr.data.load import load_dataset
-    from lddr.metrics.mig import mig
-    from lddr.report.circles import latent_spaces
-    from lddr.run import Machine, run
-    from lddr.trained import Trained
+def sweep_circles(out: Path, steps: int | None) -> Study:
+    """Train and score a few models of both families with the quick preset, side by side on all cores."""
+    configs = [configure(model, "circles", "quick", steps=steps, seed=seed) for seed in SEEDS for model in MODELS]
+    study = Study("circles", configs, METRICS)
+    print(f"training {len(configs)} models on circles, {configs[0].training.steps} steps each", flush=True)
+    outcome = sweep(study, out)
+    if outcome.stopped:
+        raise KeyboardInterrupt
+    if outcome.failures:
+        raise UserError(f"{outcome.failures[0].folder} failed: {outcome.failures[0].error}")
+    return study
 
+
+def draw_spaces(study: Study, out: Path) -> dict[str, dict[str, float]]:
+    """Draw where the first model of each family puts a grid of circles; gives its scores."""
     x, y = np.meshgrid(GRID, GRID, indexing="ij")
     spaces: dict[str, NDArray] = {"x and y": np.stack([x, y], axis=-1)}
     scores = {}
-    for model, title in MODELS.items():
-        config = configure(model, "circles", "quick", steps=steps, seed=SEED)
+    for config in study.configs[: len(MODELS)]:
+        run = read_run(out / "runs" / config.run_name)
         dataset = load_dataset("circles", config.resolution)
-        print(f"training a {title} on circles: {config.training.steps} steps", flush=True)
-        folder = run(config, out / "runs", Machine(device="cpu", threads=1))
-        codes = Trained.load(folder).represent(dataset.images(np.arange(len(dataset))))
-        score = mig(codes, dataset.space.factors_of(np.arange(len(dataset)))).score
-        print(f"{title}: MIG {score:.2f}, in {folder}")
-        spaces[f"{title}, MIG {score:.2f}"] = codes.reshape(40, 40, 2)[x, y]
-        scores[model] = {"mig": score} | json.loads((folder / "scores.json").read_text())["training"]
+        codes = Trained.load(run.folder).represent(dataset.images(np.arange(len(dataset))))
+        title = f"{MODELS[config.model]}, MIG {run.scores['mig']:.2f}"
+        print(f"{title}, in {run.folder}")
+        spaces[title] = codes.reshape(40, 40, 2)[x, y]
+        scores[config.model] = {name: run.scores[name] for name in ("mig", "elbo", "reconstruction", "kl")}
     with written_whole(out / "circles-latent-spaces.png") as draft:
         latent_spaces(spaces, "The same grid of circles in three spaces").savefig(draft, dpi=150)
     return scores

@@ -46,9 +46,16 @@ def write_json(path: Path, content: object) -> None:
         draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
+class BusyError(Exception):
+    """Another process is making it."""
+
+
 @contextmanager
-def alone(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Be the only process that makes `path`, waiting for another one as long as it takes; a dead one does not count."""
+def alone(path: Path, say: Callable[[str], None] | None = None, wait: bool = True) -> Iterator[None]:
+    """Be the only process that makes `path`, waiting for another one as long as it takes; a dead one does not count.
+
+    Without `wait`, another one is a BusyError.
+    """
     from filelock import FileLock, Timeout
 
     lock = FileLock(path.with_name(f".{path.name}.lock"))
@@ -56,6 +63,8 @@ def alone(path: Path, say: Callable[[str], None] | None = None) -> Iterator[None
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=0)
     except Timeout:
+        if not wait:
+            raise BusyError(f"another process is making {path.name}") from None
         if say is not None:
             say(f"another process is making {path.name}: waiting for it")
         lock.acquire()

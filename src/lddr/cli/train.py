@@ -29,10 +29,10 @@ NOT_SETTINGS |= {"quiet"}
 
 @app.command
 def demo(out: Folder = Path("demo"), steps: Setting = None) -> None:
-    """Draw every built-in dataset, train a VAE and a D-VAE on circles, and draw their latent spaces.
+    """Draw every built-in dataset, train a few VAEs and D-VAEs on circles, and make a report of them.
 
     Args:
-        out: The folder for the pictures and the two runs.
+        out: The folder for the pictures, the runs and the report.
         steps: Training steps of each model.
     """
     from lddr.demo import run_demo
