@@ -19,13 +19,14 @@ NEEDS = {"codes": "codes and factors", "interventions": "the dataset", "model": 
 def list_metrics() -> None:
     """Print a table of all metrics."""
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading in ("name", "metric", "needs", "settings", "what it is"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "name")
+    table.add_column("name", no_wrap=True)
+    table.add_column("needs", no_wrap=True)
+    table.add_column("what it is, and its settings")
     for name in metrics:
         kind = metrics[name]
         needs = NEEDS[kind.needs] if kind.labels or kind.needs == "model" else "codes"
         settings = ", ".join(f"{setting.name} {setting.default}" for setting in fields(kind))
-        table.add_row(name, kind.title, needs, settings, (kind.__doc__ or "").splitlines()[0])
+        table.add_row(name, needs, f"{(kind.__doc__ or '').splitlines()[0]}\n[dim]{settings}[/]")
     Console().print(table)
 
 

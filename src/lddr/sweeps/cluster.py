@@ -1,0 +1,241 @@
+"""The runs of a study on Ray: a task each, on this machine or on a cluster, retried from their checkpoints."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lddr.config import Config
+from lddr.errors import UserError
+from lddr.sweeps.estimate import progress as progress_of
+from lddr.sweeps.progress import Job, Progress
+from lddr.sweeps.study import Study
+from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
+
+SPARE = 1  # runs asked for beyond the room there is: a cluster that grows on demand must see a demand
+PAUSE = 2.0  # seconds before a run is tried again
+LOOK = 1.0  # seconds between two looks at the runs
+SAVING = 60.0  # seconds the runs get to save when the sweep is stopped
+OBJECT_STORE = 80 * 2**20  # bytes, about the least Ray accepts: only settings and outcomes go through it
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a sweep is carried out and how, which does not change what comes of it."""
+
+    address: str | None = None  # None: this machine
+    workers: int | None = None  # None: as many runs at once as there is room for
+    cpus_per_run: int = 1
+    gpus_per_run: float = 0.0
+    retries: int = 3
+    checkpoint_seconds: float = 30.0
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that could not be finished, and why."""
+
+    folder: Path
+    error: str
+
+
+@dataclass
+class Outcome:
+    """What became of a sweep's runs: there before, finished now (and trained by this very sweep), failed."""
+
+    there: int = 0
+    finished: int = 0
+    trained: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    stopped: bool = False
+
+
+def sweep(study: Study, out: Path, options: Options | None = None) -> Outcome:
+    """Train and evaluate what the study lacks below `out`; a run that keeps failing does not hold up the others."""
+    options, out = options or Options(), out.absolute()
+    jobs = [Job(config, out / config.run_name) for config in study.configs]
+    missing = [job for job in jobs if progress_of(job.config, out, study.metrics)[0] != "finished"]
+    outcome = Outcome(there=len(jobs) - len(missing))
+    if missing:
+        order = _orders(study, out, options)
+        with connected(options) as ray, _sigterm_is_ctrl_c():
+            with Progress(study.name, missing, outcome.there, options.quiet) as progress:
+                _Engine(ray, missing, order, options, progress, outcome).work()
+    return outcome
+
+
+def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Order]:
+    mark, home = mark_of(out), Path.cwd()
+    device = "cuda" if options.gpus_per_run else "cpu"
+
+    def order(config: Config) -> Order:
+        rest = options.cpus_per_run, device, options.checkpoint_seconds
+        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), *rest)
+
+    return order
+
+
+class _Engine:
+    """Keeps as many runs in flight as there is room for, until every run is finished or given up."""
+
+    def __init__(
+        self,
+        ray: Any,
+        jobs: Sequence[Job],
+        order: Callable[[Config], Order],
+        options: Options,
+        progress: Progress,
+        outcome: Outcome,
+    ) -> None:
+        self._ray, self._order, self._options = ray, order, options
+        self._progress, self._outcome = progress, outcome
+        self._waiting = deque(jobs)
+        self._later: deque[tuple[float, Job]] = deque()  # in the order of when they are due
+        self._flying: dict[Any, Job] = {}
+        self._attempts: Counter[Path] = Counter()
+        needs = {"num_cpus": options.cpus_per_run, "num_gpus": options.gpus_per_run}
+        self._task = ray.remote(max_retries=0, **needs)(carry_out)  # retries are counted here, whatever the reason
+
+    def work(self) -> None:
+        try:
+            while self._waiting or self._later or self._flying:
+                self._submit()
+                for landed in self._landed():
+                    self._settle(self._flying.pop(landed), self._answer(landed))
+                self._progress.look(self._flying.values())
+        except KeyboardInterrupt:
+            self._outcome.stopped = True
+            self._stop()
+
+    def _submit(self) -> None:
+        while self._later and self._later[0][0] <= time.monotonic():
+            self._waiting.append(self._later.popleft()[1])
+        free = self._window() - len(self._flying)
+        for _ in range(min(free, len(self._waiting))):
+            job = self._waiting.popleft()
+            self._flying[self._task.options(name=job.folder.name).remote(self._order(job.config))] = job
+
+    def _window(self) -> int:
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        there = sum(room(node, self._options) for node in nodes)
+        if not there:
+            self._progress.say_once(_no_room(self._options))
+        return min(there + SPARE, self._options.workers or there + SPARE)
+
+    def _landed(self) -> list[Any]:
+        if not self._flying:
+            time.sleep(LOOK / 4)
+            return []
+        return self._ray.wait(list(self._flying), num_returns=1, timeout=LOOK)[0]
+
+    def _answer(self, landed: Any) -> Answer:
+        """What the worker says, or how it was lost."""
+        try:
+            return self._ray.get(landed)
+        except self._ray.exceptions.RayError as error:
+            return Answer("failed", f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+
+    def _settle(self, job: Job, answer: Answer) -> None:
+        if answer.state == "finished":
+            self._outcome.finished += 1
+            self._outcome.trained += answer.trained
+            self._progress.finished(job)
+        elif answer.state == "busy":  # another sweep has it: see later what became of it, without holding a core
+            self._put_off(job)
+        else:
+            self._failed(job, answer)
+
+    def _failed(self, job: Job, answer: Answer) -> None:
+        self._attempts[job.folder] += 1
+        if answer.state == "refused" or self._attempts[job.folder] > self._options.retries:
+            self._outcome.failures.append(Failure(job.folder, answer.error))
+            self._progress.failed(job, answer.error)
+        else:
+            self._put_off(job)
+            self._progress.say(f"{job.folder.name} will be tried again: {answer.error}")
+
+    def _put_off(self, job: Job) -> None:
+        self._later.append((time.monotonic() + PAUSE, job))
+
+    def _stop(self) -> None:
+        """Have every run save and end: to a worker's main thread, `cancel` is a Ctrl-C, which training waits for."""
+        self._progress.say("stopping: the runs save their state (Ctrl-C again to leave at once)")
+        for task in self._flying:
+            self._ray.cancel(task)
+        if self._flying:
+            self._ray.wait(list(self._flying), num_returns=len(self._flying), timeout=SAVING)
+
+
+def room(resources: dict[str, float], options: Options) -> int:
+    """How many runs fit on a node with these resources."""
+    needs = {"CPU": options.cpus_per_run, "GPU": options.gpus_per_run}
+    return min(int(resources.get(name, 0) / need + 1e-6) for name, need in needs.items() if need)
+
+
+def _no_room(options: Options) -> str:
+    gpus = f" and {options.gpus_per_run:g} GPUs" if options.gpus_per_run else ""
+    needs = f"a run needs {options.cpus_per_run} CPUs{gpus}"
+    if options.address is None:
+        raise UserError(f"{needs}, more than there is here; lower --cpus-per-run or --gpus-per-run")
+    return f"{needs}, and no node has them yet: waiting for one that has"
+
+
+@contextmanager
+def connected(options: Options) -> Iterator[Any]:
+    """A connection to Ray, quiet: the one there is, else the cluster's, else a Ray of our own on all cores."""
+    quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SCHEDULER_EVENTS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+    os.environ.update(quiet | dict(os.environ))
+    try:
+        import ray
+    except ImportError as error:
+        raise UserError("Ray is not installed; get it with: pip install 'lddr[cluster]'") from error
+    if ray.is_initialized():
+        yield ray
+        return
+    _connect(ray, options.address)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    import joblib
+
+    ours = {"num_cpus": joblib.cpu_count(), "object_store_memory": OBJECT_STORE, "include_dashboard": False}
+    where = {"address": "local", **ours} if address is None else {"address": address}
+    try:
+        _knock(address or "")
+        ray.init(**where, log_to_driver=False, logging_level="ERROR")
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot reach Ray at {address or 'this machine'} ({reason}); see docs/cluster.md") from error
+    ray._private.worker._worker_logs_enabled = False  # else every lost worker is a paragraph on stdout
+
+
+def _knock(address: str) -> None:
+    """Find out at once that nobody is there: Ray itself tries for minutes."""
+    host, _, port = address.rpartition(":")
+    if port.isdigit():
+        socket.create_connection((host.removeprefix("ray://").strip("[]"), int(port)), timeout=10).close()
+
+
+@contextmanager
+def _sigterm_is_ctrl_c() -> Iterator[None]:
+    """A batch system that ends the sweep is met as a user who does; Ray's own handler would end at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

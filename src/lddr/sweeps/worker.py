@@ -1,0 +1,114 @@
+"""What a worker of a sweep does: train and evaluate one run, unless somebody else is at it."""
+
+import os
+import platform
+import secrets
+import traceback
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from lddr.errors import UserError
+from lddr.files import BusyError, alone, write_json
+
+
+@dataclass(frozen=True)
+class Order:
+    """One run: its settings, where it goes, what to measure, and how to carry it out."""
+
+    settings: dict[str, Any]
+    out: Path
+    mark: str  # what `mark_of` gives for `out` where the sweep was started
+    home: Path  # relative paths of datasets count from here
+    metrics: tuple[str, ...]
+    threads: int
+    device: str
+    checkpoint_seconds: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How it ended: "refused" is the user's to mend, "failed" may go well another time, "busy" is somebody else's."""
+
+    state: Literal["finished", "busy", "refused", "failed"]
+    error: str = ""
+    trained: bool = False  # and not only evaluated, or found finished
+
+
+def carry_out(order: Order) -> Answer:
+    """Train and evaluate; every end is an answer, so that an exception means a lost process."""
+    from lddr.training.loop import Stopped
+
+    try:
+        return Answer("finished", trained=_train_and_evaluate(order))
+    except BusyError:
+        return Answer("busy")
+    except Stopped:
+        return Answer("failed", "its worker was asked to stop")
+    except UserError as error:
+        return Answer("refused", str(error))
+    except Exception as error:
+        _keep_traceback(order)
+        return Answer("failed", f"{type(error).__name__}: {error}")
+
+
+def _train_and_evaluate(order: Order) -> bool:
+    import torch
+
+    from lddr.config import Config
+    from lddr.metrics.evaluate import evaluate_run
+    from lddr.run import Machine, run
+    from lddr.training.loop import Pace
+
+    _check_that_it_is_shared(order)
+    with suppress(OSError):  # a node may do without it: only relative paths need it
+        os.chdir(order.home)
+    torch.set_num_threads(order.threads)
+    config = Config.from_dict(order.settings)
+    folder = order.out / config.run_name
+    machine = Machine(order.device, order.threads, pace=Pace(True, False, order.checkpoint_seconds))
+    with alone(folder / "sweep", wait=False):
+        with alone(folder / "run", wait=False):  # a `lddr train` of this run: come back later, too
+            trained = not (folder / "scores.json").exists()
+        dataset = _dataset(config.dataset, config.resolution)
+        run(config, order.out, machine, dataset)
+        if order.metrics:
+            evaluate_run(folder, order.metrics, jobs=order.threads, quiet=True, dataset=dataset)
+        (folder / "error.txt").unlink(missing_ok=True)
+    return trained
+
+
+@lru_cache(maxsize=1)
+def _dataset(name: str, resolution: int | None) -> Any:
+    """The runs of a study mostly share a dataset, and a worker does one after the other."""
+    from lddr.data.load import load_dataset
+
+    return load_dataset(name, resolution)
+
+
+def _keep_traceback(order: Order) -> None:
+    from lddr.config import Config
+
+    folder = order.out / Config.from_dict(order.settings).run_name
+    with suppress(OSError):
+        (folder / "error.txt").write_text(traceback.format_exc())
+
+
+def mark_of(out: Path) -> str:
+    """Characters kept in a folder by which other machines tell that they see the same one."""
+    path = out / ".mark.json"
+    with alone(out / "mark"):
+        if not path.exists():
+            write_json(path, secrets.token_hex(8))
+    return path.read_text()
+
+
+def _check_that_it_is_shared(order: Order) -> None:
+    try:
+        seen = (order.out / ".mark.json").read_text()
+    except OSError:
+        seen = None
+    if seen != order.mark:
+        raise UserError(f"{platform.node()} does not see this {order.out}; use an --out on a disk all nodes share")

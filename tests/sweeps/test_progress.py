@@ -1,0 +1,119 @@
+import pytest
+
+from lddr.config import configure
+from lddr.sweeps import progress
+from lddr.sweeps.progress import Job, Pace, Progress, steps_done
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    configs = [configure("vae", "circles", "quick", seed=seed, steps=1000) for seed in range(3)]
+    return [Job(config, tmp_path / config.run_name) for config in configs]
+
+
+def log(job, step):
+    job.folder.mkdir(exist_ok=True)
+    lines = [f'{{"step": {each}, "loss": 1.5, "kl": 0.5}}\n' for each in range(100, step + 1, 100)]
+    (job.folder / "log.jsonl").write_text("".join(lines))
+
+
+def test_the_log_and_the_weights_say_how_far_a_run_is(jobs):
+    job = jobs[0]
+    assert steps_done(job) == 0
+    log(job, 0)
+    assert steps_done(job) == 0
+    log(job, 900)
+    assert steps_done(job) == 900
+    with (job.folder / "log.jsonl").open("a") as file:
+        file.write('{"step": 1000, "lo')  # half a line
+    assert steps_done(job) == 900
+    (job.folder / "model.safetensors").touch()
+    assert steps_done(job) == 1000
+
+
+def test_only_the_end_of_a_long_log_is_read(jobs):
+    log(jobs[0], 100_000)
+    assert (jobs[0].folder / "log.jsonl").stat().st_size > 5 * progress.TAIL
+    assert steps_done(jobs[0]) == 100_000
+
+
+def test_the_time_left_comes_from_the_speed_of_the_last_minutes():
+    pace = Pace()
+    assert pace.left(0.0, 0.0, 100.0) == "ETA -:--:--"
+    assert pace.left(10.0, 10.0, 100.0) == "ETA 0:01:30"
+    assert pace.left(progress.WINDOW + 5, 55.0, 100.0) == "ETA 0:09:55"  # 45 in WINDOW - 5 seconds: the rest as long
+    assert pace.left(progress.WINDOW + 5, 100.0, 100.0) == "ETA 0:00:00"
+
+
+def test_plain_lines_elsewhere(jobs, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "LINE", 0.0)
+    with Progress("study", jobs, there=7) as shown:
+        log(jobs[0], 500)  # begun by an earlier sweep
+        shown.look(jobs[:2])
+        log(jobs[0], 600)
+        shown.look(jobs[:2])
+        shown.finished(jobs[0])
+        shown.failed(jobs[1], "[odd] error")
+        shown.say_once("once")
+        shown.say_once("once")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "sweep study  7/10 runs  0 running  ETA -:--:--"
+    assert lines[1].startswith("sweep study  7/10 runs  1 running  ETA 0:")
+    assert lines[2:] == [
+        f"lddr: {jobs[1].folder.name} failed: [odd] error",
+        "lddr: once",
+        "sweep study  9/10 runs  1 failed",
+    ]
+
+
+def test_a_line_is_due_only_now_and_then_and_never_when_quiet(jobs, capsys):
+    with Progress("study", jobs, there=0) as shown:
+        for _ in range(3):
+            shown.look(jobs)
+    assert len(capsys.readouterr().err.splitlines()) == 2  # the first look, and the end
+    with Progress("study", jobs, there=0, quiet=True) as shown:
+        shown.look(jobs)
+        shown.failed(jobs[0], "error")
+    assert capsys.readouterr().err == ""
+
+
+class Terminal:
+    """Stands for a terminal of a few lines."""
+
+    def __init__(self):
+        self.text = ""
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+def test_a_terminal_shows_a_bar_and_the_runs_that_move(jobs, monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    for name, value in {"TERM": "xterm", "COLUMNS": "120", "LINES": "5"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(progress, "monotonic", iter(range(0, 10_000, 100)).__next__)
+    with Progress("study", jobs, there=0) as shown:
+        shown.look(jobs)
+        assert jobs[0].folder.name not in terminal.text
+        for job, step in zip(jobs, (400, 1000, 700), strict=True):
+            log(job, step)
+        shown.look(jobs)
+        assert "0/3 runs" in terminal.text
+        assert "3 running" in terminal.text
+        assert jobs[0].folder.name in terminal.text
+        assert "400/1000" in terminal.text
+        assert "evaluating" in terminal.text
+        assert jobs[2].folder.name not in terminal.text  # five lines have no room for a third
+        shown.finished(jobs[0])
+        terminal.text = ""
+        shown.look(jobs[1:])
+        assert jobs[0].folder.name not in terminal.text
+        assert jobs[2].folder.name in terminal.text
+        assert "1/3 runs" in terminal.text

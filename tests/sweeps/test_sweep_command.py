@@ -1,0 +1,138 @@
+"""`lddr sweep` from the study to the table, stopped and started again, with a Ray of its own."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lddr.config import configure
+from lddr.errors import UserError
+from lddr.files import write_json
+from lddr.sweeps import commands
+from lddr.sweeps.cluster import Failure, Options, Outcome
+from lddr.sweeps.commands import run_sweep, score_rows
+from lddr.sweeps.study import Study
+
+STUDY = """
+name = "tiny"
+metrics = ["mig"]
+[base]
+dataset = "circles"
+preset = "quick"
+resolution = 16
+width = 4
+batch_size = 8
+steps = 300
+[[blocks]]
+model = ["vae", "dvae"]
+seeds = 1
+"""
+COMMAND = """
+import sys
+from pathlib import Path
+from lddr.sweeps.commands import run_sweep
+from lddr.sweeps.cluster import Options
+run_sweep(sys.argv[1], Path(sys.argv[2]), "full", None, (), False, Options(checkpoint_seconds=1000.0))
+"""
+DEADLINE = 300  # seconds
+
+
+@pytest.fixture
+def study(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(STUDY)
+    return str(path)
+
+
+def test_a_stopped_sweep_saves_and_goes_on_when_started_again(study, tmp_path):
+    out = tmp_path / "runs"
+    command = [sys.executable, "-c", COMMAND, study, str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        first = _first_with_a_log_line(out)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130, said
+    assert printed == ""
+    assert said.splitlines()[-1] == "lddr: stopped; start the same command again to go on"
+    assert list((first / "checkpoint").glob("*.safetensors"))  # none was due: it was saved because of the stop
+    leave_a_mark(first)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
+    heading, *rows = again.stdout.splitlines()[1:]
+    assert heading.split() == ["model", "runs", "elbo", "mig"]
+    assert [row.split()[:2] for row in rows] == [["vae", "1/1"], ["dvae", "1/1"]]
+    assert again.stderr.splitlines()[-1].endswith(f" were there already, 0 failed; they are in {out}")
+    assert '"mark": 1' in (first / "log.jsonl").read_text()  # it went on: a new training has a new log
+
+
+def _first_with_a_log_line(out):
+    """The first run amid its training."""
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        for log in out.glob("*/log.jsonl"):
+            if log.stat().st_size and not (log.parent / "model.safetensors").exists():
+                return log.parent
+        time.sleep(0.02)
+    raise AssertionError("no run was begun")
+
+
+def leave_a_mark(folder):
+    """A word in the first line of the log, which survives only if training goes on after it."""
+    log = folder / "log.jsonl"
+    log.write_text(log.read_text().replace('{"step": ', '{"mark": 1, "step": ', 1))
+
+
+def test_failures_are_told_with_their_folders_and_are_an_exit_code(study, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "error.txt").write_text("Traceback …")
+    failures = [Failure(folder, "ValueError: odd"), Failure(tmp_path / "lost", "the worker died")]
+    monkeypatch.setattr(commands, "sweep", lambda *given: Outcome(there=1, finished=1, trained=1, failures=failures))
+    with pytest.raises(SystemExit) as end:
+        run_sweep(study, tmp_path, "full", None, (), False, Options())
+    assert end.value.code == 1
+    said = capsys.readouterr()
+    assert (
+        f"  {folder}: ValueError: odd (more in {folder / 'error.txt'})\n  {tmp_path / 'lost'}: the worker died\n"
+        in said.err
+    )
+    assert "1 runs finished, 1 were there already, 2 failed" in said.err
+    assert "0/1" in said.out  # the table is printed all the same
+
+
+def test_a_dry_run_starts_nothing(study, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "sweep", lambda *given: pytest.fail("it was started"))
+    run_sweep(study, tmp_path / "runs", "full", None, (), True, Options())
+    assert "2 runs" in capsys.readouterr().out
+    assert not (tmp_path / "runs").exists()
+
+
+def test_images_that_are_not_here_are_one_sentence(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands, "sweep", lambda *given: pytest.fail("it was started"))
+    with pytest.raises(UserError, match="nowhere"):
+        run_sweep(study, tmp_path / "runs", "full", "./nowhere", (), False, Options())
+
+
+def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
+    gammas = {10: [0.1, 0.2, 0.6], 20: [0.5, None, 0.7]}
+    configs = [configure("factor-vae", "circles", "quick", gamma=g, seed=seed) for g in gammas for seed in range(3)]
+    configs += [configure("vae", "circles", "quick", seed=7)]
+    migs = [*gammas[10], *gammas[20], 0.25]
+    for config, mig in list(zip(configs, migs, strict=True))[:-1]:
+        entry = {"score": mig, "settings": {}}
+        write_json(
+            tmp_path / config.run_name / "scores.json", {"training": {"elbo": -1234.5}, "metrics": {"mig": entry}}
+        )
+    rows = score_rows(Study("table", configs, ("mig",)), tmp_path)
+    assert rows == [
+        {"model": "factor-vae", "gamma": "10", "runs": "3/3", "elbo": "-1.23e+03", "mig": "0.2"},
+        {"model": "factor-vae", "gamma": "20", "runs": "3/3", "elbo": "-1.23e+03", "mig": "0.6"},
+        {"model": "vae", "gamma": "", "runs": "0/1", "elbo": "-", "mig": "-"},
+    ]
+
+
+def test_supervision_is_a_column_where_it_varies(tmp_path):
+    given = [{}, {"supervision": "masked", "labels": 100}, {"supervision": "masked", "labels": 1000}]
+    rows = score_rows(Study("labels", [configure("dvae", "circles", "quick", **s) for s in given], ()), tmp_path)
+    assert [(row["supervision"], row["labels"]) for row in rows] == [("", ""), ("masked", "100"), ("masked", "1000")]

@@ -1,0 +1,86 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lddr.config import configure
+from lddr.files import alone
+from lddr.sweeps import worker
+from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
+
+
+@pytest.fixture
+def order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # put back afterwards: a worker goes to where the sweep was started
+    config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4)
+    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), 1, "cpu", 1000.0)
+
+
+@pytest.fixture
+def folder(order):
+    return order.out / configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4).run_name
+
+
+def test_a_run_is_trained_and_evaluated_once(order, folder):
+    assert carry_out(replace(order, metrics=())) == Answer("finished", trained=True)
+    weights = (folder / "model.safetensors").stat()
+    assert carry_out(order) == Answer("finished", trained=False)
+    assert '"mig"' in (folder / "scores.json").read_text()
+    scores = (folder / "scores.json").stat()
+    assert carry_out(order) == Answer("finished", trained=False)
+    assert (folder / "model.safetensors").stat().st_mtime_ns == weights.st_mtime_ns
+    assert (folder / "scores.json").stat().st_mtime_ns == scores.st_mtime_ns
+
+
+@pytest.mark.parametrize("lock", ["sweep", "run"])  # of another sweep, of `lddr train`
+def test_a_run_somebody_else_is_at_is_left_to_them(order, folder, lock):
+    with alone(folder / lock):
+        assert carry_out(order) == Answer("busy")
+    assert not (folder / "config.json").exists()
+    assert carry_out(order).state == "finished"
+
+
+def test_what_goes_wrong_is_kept_and_gone_when_it_went_well(order, folder, monkeypatch):
+    def odd(*given):
+        raise ValueError("odd")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "_dataset", odd)
+        assert carry_out(order) == Answer("failed", "ValueError: odd")
+    assert "in odd" in (folder / "error.txt").read_text()
+    assert carry_out(order).state == "finished"
+    assert not (folder / "error.txt").exists()
+
+
+def test_a_users_mistake_is_refused(order):
+    answer = carry_out(replace(order, settings=order.settings | {"dataset": "./nowhere"}))
+    assert answer.state == "refused"
+    assert "nowhere" in answer.error
+
+
+@pytest.mark.parametrize("elsewhere", ["missing", "present"])
+def test_a_folder_that_is_not_shared_is_refused(order, folder, tmp_path, elsewhere):
+    other = tmp_path / "other"
+    if elsewhere == "present":
+        mark_of(other)
+    answer = carry_out(replace(order, out=other))
+    assert answer.state == "refused"
+    assert "does not see this" in answer.error
+    assert not (other / folder.name).exists()
+
+
+def test_a_relative_dataset_counts_from_where_the_sweep_was_started(order, tmp_path, monkeypatch):
+    import numpy as np
+
+    home = tmp_path / "home"
+    home.mkdir()
+    np.savez(home / "mine.npz", images=np.zeros((8, 16, 16), np.uint8))
+    settings = configure("vae", "mine.npz", "quick", resolution=16, width=4, steps=2, batch_size=4).as_dict()
+    answer = carry_out(replace(order, settings=settings, home=home, metrics=()))
+    assert answer == Answer("finished", trained=True)
+    assert Path.cwd() == home
+
+
+def test_a_mark_stays_what_it_is(tmp_path):
+    assert mark_of(tmp_path) == mark_of(tmp_path)
+    assert mark_of(tmp_path) != mark_of(tmp_path / "other")
