@@ -2,12 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test format setup pins clean
+.PHONY: demo explore test format setup pins clean
 
 demo: .venv/ready
 	$(BIN)/lddr demo --out demo
 
-test: .venv/ready
+explore: .venv/ready  # trains nothing when the demo's runs are there
+	test -d demo/runs || $(BIN)/lddr demo --out demo
+	$(BIN)/lddr explore demo/runs
+
+test: .venv/ready .venv/browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -24,6 +28,13 @@ setup: .venv/ready
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps spriteworld  # its enum34 breaks Python 3
+	@touch $@
+
+.venv/browser:  # pages are tested in Chromium: Debian's, else Playwright's own
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null \
+	  || { test "$$(id -u)" = 0 && { apt-get install -y -qq chromium || { apt-get update -qq && apt-get install -y -qq chromium; }; } > /dev/null; } \
+	  || $(BIN)/playwright install chromium \
+	  || { echo "the tests need a browser: install Debian's chromium, or run $(BIN)/playwright install chromium"; exit 1; }
 	@touch $@
 
 pins:  # constraints.txt anew, from the newest versions that pyproject.toml admits (torch stays where it is)

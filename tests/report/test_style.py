@@ -77,7 +77,12 @@ def test_the_same_figure_is_the_same_bytes(kind, start):
 
 @pytest.mark.parametrize(
     ("given", "title"),
-    [("mpi3d_real", "MPI3D"), ("sprites", "sprites"), ("somewhere/my images", "my images"), ("photos.npz", "photos")],
+    [
+        ("mpi3d_real", "MPI3D (real)"),
+        ("sprites", "sprites"),
+        ("somewhere/my images", "my images"),
+        ("photos.npz", "photos"),
+    ],
 )
 def test_datasets_have_names_people_know(given, title):
     assert style.dataset_title(given) == title

@@ -107,6 +107,12 @@ def test_the_scarcest_resource_says_how_many_runs_fit(resources, needs, runs):
     assert room(resources, Options(**needs)) == runs
 
 
+@pytest.mark.parametrize("given", [{"workers": 0}, {"cpus_per_run": 0}, {"gpus_per_run": -0.5}, {"retries": -1}])
+def test_impossible_options_are_a_sentence(given):
+    with pytest.raises(UserError, match="at least one worker and one CPU per run"):
+        Options(**given)
+
+
 def test_too_much_for_this_machine_is_a_sentence(fake_sweep):
     with pytest.raises(UserError, match="a run needs 8 CPUs and 1 GPUs, more than there is here; lower --cpus-per-run"):
         fake_sweep(FakeRay(None), 1, cpus_per_run=8, gpus_per_run=1.0)

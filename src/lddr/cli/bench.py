@@ -71,3 +71,15 @@ def bench_dci(out: File = None) -> None:
     from lddr.bench.dci import run_bench
 
     run_bench(out)
+
+
+@bench.command(name="explore")
+def bench_explore(out: File = None) -> None:
+    """From moving a slider to the new picture, and opening a folder of 1 000 runs, in Chromium.
+
+    Args:
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.explore import run_bench
+
+    run_bench(out)

@@ -38,6 +38,11 @@ class Options:
     checkpoint_seconds: float = 30.0
     quiet: bool = False
 
+    def __post_init__(self) -> None:
+        workers = 1 if self.workers is None else self.workers
+        if min(workers, self.cpus_per_run) < 1 or min(self.gpus_per_run, self.retries) < 0:
+            raise UserError("a sweep needs at least one worker and one CPU per run; GPUs and retries are 0 or more")
+
 
 @dataclass(frozen=True)
 class Failure:

@@ -1,0 +1,158 @@
+"""`lddr bench explore`: from moving a slider to the new picture, and opening a folder of 1 000 runs, in the browser."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lddr.bench.table import show
+from lddr.errors import UserError
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MOVES, OPENINGS, RUNS = 40, 10, 1000
+LIMITS = {"slider": 100.0, "open": 3000.0}  # milliseconds
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+SERVE = """
+import sys
+from pathlib import Path
+from lddr.explorer.commands import explore
+
+explore(Path(sys.argv[1]), port=0, open_browser=False)
+"""
+# from the event to the end of the frame that shows the new picture; then a frame of rest
+MOVE = """async place => {
+  const slider = document.querySelectorAll(".latent input[type=range]")[0];
+  const picture = document.querySelector("canvas[aria-label='What the model draws']");
+  const drawn = new Promise(resolve => {
+    const watch = new MutationObserver(() => (watch.disconnect(), resolve()));
+    watch.observe(picture, {attributes: true, attributeFilter: ["data-drawn"]});
+  });
+  slider.value = place;
+  const start = performance.now();
+  slider.dispatchEvent(new Event("input", {bubbles: true}));
+  await drawn;
+  await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+  const end = performance.now();
+  await new Promise(requestAnimationFrame);
+  return end - start;
+}"""
+OPENED = """async () => {
+  await new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)));
+  return performance.now();
+}"""
+
+
+def run_bench(out: Path | None) -> None:
+    """Measure, print the table and write it."""
+    with TemporaryDirectory() as folder, browser() as page:
+        model = write_model(Path(folder) / "model")
+        write_runs(Path(folder) / "many", RUNS)
+        with explorer(Path(folder) / "model") as address:
+            moves = slider_times(page, address, MOVES)
+        with explorer(Path(folder) / "many") as address:
+            first, *later = [opening_time(page, address) for _ in range(1 + OPENINGS)]
+    rows = [
+        _row(f"slider to picture, {model}", moves, LIMITS["slider"]),
+        _row(f"{RUNS} runs, for the first time", [first], LIMITS["open"]),
+        _row(f"{RUNS} runs, again", later, LIMITS["open"]),
+    ]
+    show(rows, "the explorer in Chromium", out)
+
+
+def _row(what: str, times: list[float], limit: float) -> dict[str, Any]:
+    middle, high = np.percentile(times, [50, 95])
+    return {"what": what, "median, ms": float(middle), "95 %, ms": float(high), "limit, ms": limit}
+
+
+def slider_times(page: "Page", address: str, moves: int) -> list[float]:
+    """Milliseconds of every move, over all categories and back; the first is to warm up."""
+    token = _runs(page, address)[0]["token"]
+    page.goto(f"{address}/#/model/{token}")
+    page.wait_for_selector(".view[data-ready]")
+    places = [(7 * number) % 64 for number in range(moves + 1)]
+    return [page.evaluate(MOVE, place) for place in places][1:]
+
+
+def opening_time(page: "Page", address: str) -> float:
+    """Milliseconds from going to the page until the table and the points are on the screen."""
+    page.goto("about:blank")
+    page.goto(f"{address}/#/runs", wait_until="commit")
+    page.wait_for_selector(".view[data-ready] table.runs tbody tr")
+    return page.evaluate(OPENED)
+
+
+def _runs(page: "Page", address: str) -> list[dict[str, Any]]:
+    return page.request.get(f"{address}/api/runs").json()["runs"]
+
+
+@contextmanager
+def browser() -> Iterator["Page"]:
+    """A page of a headless Chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        raise UserError(
+            "this needs a browser; get it with: pip install playwright && playwright install chromium"
+        ) from error
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield chromium.new_page()
+        chromium.close()
+
+
+@contextmanager
+def explorer(root: Path) -> Iterator[str]:
+    """The address of an explorer in a process of its own, as somebody would start it."""
+    command = [sys.executable, "-c", SERVE, str(root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[4]
+        finally:
+            process.terminate()
+
+
+def write_model(root: Path) -> str:
+    """A D-VAE of the paper's size with random weights, as a finished run; gives what it is."""
+    from lddr.config import configure
+    from lddr.data.load import load_dataset
+    from lddr.run import identity
+    from lddr.trained import Trained
+    from lddr.training.learner import build_vae, torch_stream
+
+    config, dataset = configure("dvae", "sprites"), load_dataset("sprites")
+    vae = build_vae(config, dataset).initialise(torch_stream(0, "weights"))
+    folder = root / config.run_name
+    Trained(config, vae, dataset.image_shape).save(folder)
+    _write(folder, {"settings": config.as_dict(), "dataset": identity(dataset)}, {"training": {"elbo": 0.0}})
+    return "D-VAE 64x64"
+
+
+def write_runs(root: Path, count: int) -> None:
+    """Finished runs without models, their scores drawn at random."""
+    from lddr.config import configure
+
+    generator = np.random.default_rng(0)
+    for seed in range(count):
+        config = configure(("vae", "dvae", "tc-dvae", "factor-dvae")[seed % 4], "sprites", seed=seed)
+        scores = dict(zip(("mig", "dci", "sap", "gap"), generator.random(4).tolist(), strict=True))
+        metrics = {name: {"score": score, "settings": {}} for name, score in scores.items()}
+        content = {"training": {"elbo": -50.0, "reconstruction": 30.0, "kl": 20.0}, "metrics": metrics}
+        _write(root / config.run_name, {"settings": config.as_dict()}, content)
+
+
+def _write(folder: Path, config: dict[str, Any], scores: dict[str, Any]) -> None:
+    """Not flushed to the disk one by one, as real runs are: these live for a minute."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "scores.json").write_text(json.dumps(scores))

@@ -1,0 +1,84 @@
+"""The runs below one folder, by tokens: nothing that a browser sends is ever part of a path."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from lddr.errors import UserError
+from lddr.report.style import colour
+from lddr.runs.filters import known_columns
+from lddr.runs.index import OWN, Run, list_runs, read_run
+from lddr.runs.tables import default_columns
+
+NOT_SHOWN = ("folder", "name")  # the first is nobody's business, the second is the title of every row
+
+
+class GoneError(UserError):
+    """A run that is not there, or no longer."""
+
+
+class Catalogue:
+    """The listing of a folder, and the only way from a token to a run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._runs: dict[str, Run] = {}
+
+    def listed(self) -> dict[str, Run]:
+        """The runs as they are now, by token."""
+        # one assignment: whoever reads meanwhile has the old listing or the new one
+        self._runs = {self._token(run): run for run in list_runs(self.root)}
+        return self._runs
+
+    def folder(self, token: str) -> Path:
+        """The folder of a token."""
+        known = self._runs.get(token) or self.listed().get(token)
+        if known is None or not (known.folder / "config.json").exists():
+            raise GoneError("this run is no longer there; go back to the runs and choose another")
+        return known.folder
+
+    def run(self, token: str) -> Run:
+        """The run of a token, read anew from its files."""
+        return read_run(self.folder(token))
+
+    def table(self) -> dict[str, Any]:
+        """Every value of every run, and which columns are worth showing."""
+        listed = self.listed()
+        runs = list(listed.values())
+        shown = _worth_showing(runs)
+        columns = [*shown, *(name for name in known_columns(runs) if name not in (*NOT_SHOWN, *shown))]
+        return {
+            "root": self.root.resolve().name,
+            "columns": [_column(name, runs, name in shown) for name in columns],
+            "runs": [_row(token, run, columns) for token, run in listed.items()],
+            "colours": {model: colour(model) for model in sorted({str(run.value("model")) for run in runs})},
+        }
+
+    def _token(self, run: Run) -> str:
+        place = run.folder.relative_to(self.root).as_posix()
+        return hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:12]
+
+
+def about(token: str, run: Run) -> dict[str, Any]:
+    """What a run is and how far it got."""
+    facts: dict[str, Any] = {"token": token, "name": run.name, "state": run.state, "reason": run.reason}
+    facts["opens"] = (run.folder / "model.safetensors").exists()
+    return facts | {"settings": run.settings, "scores": run.scores}
+
+
+def _worth_showing(runs: list[Run]) -> list[str]:
+    """What a run is, then its scores, which must not fall off the edge, then the settings that differ."""
+    shown = default_columns(runs) if runs else []
+    first = [name for name in (*OWN, "dataset", "model", "seed") if name in shown]
+    scores = [name for name in shown if any(name in run.scores for run in runs)]
+    return list(dict.fromkeys([*first, *scores, *shown]))
+
+
+def _column(name: str, runs: list[Run], is_shown: bool) -> dict[str, Any]:
+    kind = "number" if any(run.number(name) is not None for run in runs) else "text"
+    return {"name": name, "kind": kind, "shown": is_shown, "score": any(name in run.scores for run in runs)}
+
+
+def _row(token: str, run: Run, columns: list[str]) -> dict[str, Any]:
+    values = [run.value(name) for name in columns]
+    return {"token": token, "name": run.name, "reason": run.reason, "values": values}

@@ -1,0 +1,163 @@
+"""A model that is open, and what the page asks of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from lddr.data.array import as_images
+from lddr.data.dataset import Dataset, stream
+from lddr.errors import UserError
+from lddr.explorer.pictures import Picture, as_bytes, data_url, from_upload, strip
+from lddr.explorer.scores import Information
+from lddr.models.categorical import CategoricalLatent
+from lddr.models.latent import Latent
+from lddr.trained import Trained
+from lddr.training.feed import as_tensor
+
+ASLEEP = 0.05  # nats: a latent with a smaller KL tells next to nothing
+FARTHEST = 100.0  # values of latents beyond it are a mistake
+MOST_LABELS = 1000  # values of a factor that are named
+GRID = 14  # lines of a latent space in each direction
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model, its images or the reason why they are not here, and the mean KL of every latent if they are."""
+
+    trained: Trained
+    dataset: Dataset | None
+    problem: str | None
+    kl: list[float] | None
+
+    def description(self, known: Information | None) -> dict[str, Any]:
+        """What the page needs to draw the controls; the latents that mean the most come first."""
+        if known is not None and len(known.matrix) != self.trained.num_latents:
+            known = None
+        latents = [self._about(number, known) for number in range(self.trained.num_latents)]
+        latents.sort(key=lambda latent: (not latent["awake"], -(latent["share"] or 0), -(latent["kl"] or 0)))
+        supervision = self.trained.config.supervision
+        return {
+            "shape": self.trained.image_shape,
+            "discrete": self.trained.is_discrete,
+            "supervision": supervision and supervision.loss,
+            "latents": latents,
+            "dataset": _about_dataset(self.dataset) if self.dataset else None,
+            "problem": self.problem,
+            "scored": known is not None,
+        }
+
+    def of_dataset(self, choice: dict[str, Any]) -> dict[str, Any]:
+        """An image by its number or by the values of its factors, as the model sees it."""
+        dataset = self._images()
+        number = self._number(dataset, choice)
+        about = {"index": number, "factors": dataset.space.factors_of(number).tolist()}
+        return about | self._seen(dataset.images([number])[0])
+
+    def uploaded(self, content: bytes) -> dict[str, Any]:
+        """A picture that somebody sent, as the model sees it."""
+        return {"index": None, "factors": None} | self._seen(from_upload(content, self.trained.image_shape))
+
+    def decoded(self, values: Any) -> Picture:
+        """The picture of a value for every latent."""
+        return as_bytes(self.trained.decode(self._checked(values)[np.newaxis]))[0]
+
+    def traversal(self, values: Any, latent: Any, count: Any = None) -> Picture:
+        """The pictures of all values of one latent, or of `count` of them, the others kept, side by side."""
+        code = self._checked(values)
+        if type(latent) is not int or not (count is None or (type(count) is int and 2 <= count <= 100)):
+            raise UserError("give the number of a latent, and from 2 to 100 pictures")
+        places = self.trained.values_of(latent)
+        if count is not None:
+            places = places[np.linspace(0, len(places) - 1, min(count, len(places))).round().astype(int)]
+        codes = np.repeat(code[np.newaxis], len(places), axis=0)
+        codes[:, latent] = places
+        return strip(as_bytes(self.trained.decode(codes)))
+
+    def reconstructions(self, count: int = 10) -> Picture:
+        """Some images, always the same, and below each what the model makes of it."""
+        dataset = self._images()
+        originals = dataset.images(dataset.space.sample(stream(1, "explorer"), count))
+        return np.concatenate([strip(originals), strip(as_bytes(self.trained.reconstruct(originals)))])
+
+    def latent_space(self) -> dict[str, Any]:
+        """Where a model with two latents puts a grid of its two largest factors, the others held: (lines, lines, 2)."""
+        space = self._images().space
+        if self.trained.num_latents != 2 or len(space.factors) < 2:
+            raise UserError("a latent space is drawn for models with two latents and two factors or more")
+        pair = sorted(np.argsort(space.sizes, kind="stable")[-2:].tolist())
+        lines = [np.unique(np.linspace(0, space.sizes[factor] - 1, GRID).round().astype(np.int64)) for factor in pair]
+        wanted = np.zeros((len(lines[0]), len(lines[1]), len(space.factors)), np.int64)
+        wanted[..., pair[0]], wanted[..., pair[1]] = np.meshgrid(*lines, indexing="ij")
+        numbers = space.indices_of(wanted)
+        codes = self.trained.represent(self._images().images(numbers.ravel())).reshape(*numbers.shape, 2)
+        return {"factors": [space.names[factor] for factor in pair], "codes": codes.astype(float).round(4).tolist()}
+
+    def _images(self) -> Dataset:
+        if self.dataset is None:
+            raise UserError(f"the images of this run are not here: {self.problem}")
+        return self.dataset
+
+    def _number(self, dataset: Dataset, choice: dict[str, Any]) -> int:
+        if "factors" in choice:
+            values = choice["factors"]
+            if not isinstance(values, list) or not all(type(value) is int and abs(value) < 2**60 for value in values):
+                raise UserError("give a whole number for each factor")
+            return int(dataset.space.indices_of(np.array(values, np.int64)))
+        number = choice.get("index")
+        if type(number) is not int or not 0 <= number < len(dataset):
+            raise UserError(f"give the number of an image, from 0 to {len(dataset) - 1}")
+        return number
+
+    def _seen(self, picture: Picture) -> dict[str, Any]:
+        """Reconstruction, and the posterior of every latent over its active categories."""
+        latent = latent_of(self.trained, picture[np.newaxis])
+        values = latent.mean[0].tolist()
+        answer: dict[str, Any] = {
+            "picture": data_url(picture),
+            "reconstruction": data_url(self.decoded(values)),
+            "values": values,
+            "deviations": latent.variance[0].sqrt().tolist(),
+            "kl": latent.kl[0].tolist(),
+        }
+        if isinstance(self.trained.vae.family, CategoricalLatent):
+            rows = zip(latent.parameters[0].exp(), self.trained.vae.family.active, strict=True)
+            answer["probabilities"] = [row[active].tolist() for row, active in rows]
+        return answer
+
+    def _about(self, number: int, known: Information | None) -> dict[str, Any]:
+        kl = None if self.kl is None else self.kl[number]
+        factor, share = (known and known.label(number)) or (None, None)
+        about: dict[str, Any] = {"number": number, "kl": kl, "awake": kl is None or kl >= ASLEEP}
+        about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
+        about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
+        family = self.trained.vae.family
+        if isinstance(family, CategoricalLatent):
+            about["categories"] = family.active[number].nonzero().flatten().tolist()
+            about["of"] = family.outputs_per_latent
+        return about
+
+    def _checked(self, values: Any) -> NDArray[np.float32]:
+        count, given = self.trained.num_latents, values if isinstance(values, list) else []
+        if len(given) != count or not all(type(value) in (int, float) and abs(value) <= FARTHEST for value in given):
+            raise UserError(f"give {count} numbers between -{FARTHEST:g} and {FARTHEST:g}, one for each latent")
+        return np.array(given, np.float32)
+
+
+def _about_dataset(dataset: Dataset) -> dict[str, Any]:
+    def labels(number: int) -> list[str]:
+        factor = dataset.space.factors[number]
+        return [factor.label(value) for value in range(min(factor.size, MOST_LABELS))]
+
+    factors = [
+        {"name": factor.name, "size": factor.size, "labels": labels(number)}
+        for number, factor in enumerate(dataset.space.factors)
+    ]
+    return {"name": dataset.name, "size": len(dataset), "factors": factors}
+
+
+@torch.no_grad()
+def latent_of(trained: Trained, images: NDArray[np.uint8]) -> Latent:
+    return trained.vae.encode(as_tensor(as_images(images, trained.image_shape), torch.device("cpu")))

@@ -1,0 +1,197 @@
+"""The web application: one page, its files, and a small JSON interface; nothing is remembered about who asks."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from lddr.errors import UserError
+from lddr.explorer.catalogue import Catalogue, GoneError, about
+from lddr.explorer.guard import LOOPBACK, Guard
+from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, png
+from lddr.explorer.scores import curves, information, report
+from lddr.explorer.shelf import Shelf
+from lddr.runs.index import Run
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from lddr.explorer.models import Models
+    from lddr.explorer.opened import Opened
+
+STATIC = Path(__file__).parent / "static"
+LARGEST_QUESTION = 100_000  # bytes of JSON
+T = TypeVar("T")
+
+
+def create_app(root: Path, password: str | None = None, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
+    """The application over the runs below a folder; `hosts` are the names it may be called by, None for any."""
+    answers = Answers(root)
+    handlers = {UserError: answers.mistake, HTTPException: _refused, Exception: _broken}
+    app = Starlette(routes=answers.routes(), exception_handlers=handlers)
+    return Guard(app, hosts, password)  # around everything, so that the answer to an error is guarded too
+
+
+def server(app: ASGIApp) -> "uvicorn.Server":
+    """What serves the application; it needs a socket that listens."""
+    import uvicorn
+
+    settings = {"log_level": "warning", "server_header": False, "ws": "none", "timeout_graceful_shutdown": 2}
+    return uvicorn.Server(uvicorn.Config(app, **settings))  # type: ignore[arg-type]
+
+
+class Answers:
+    """What each address answers; the networks run in a few threads of their own, with one thread of torch each."""
+
+    def __init__(self, root: Path) -> None:
+        self.catalogue = Catalogue(root)
+        self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
+        self._models: Shelf[None, Models] = Shelf(lambda _: _prepared(), 1)
+
+    def routes(self) -> list[Route | Mount]:
+        run = "/api/runs/{token}"
+        return [
+            Route("/", _page),
+            Route("/api/runs", self.runs),
+            Route(run, self.run),
+            Route(f"{run}/scores", self.scores),
+            Route(f"{run}/log", self.log),
+            Route(f"{run}/model", self.model),
+            Route(f"{run}/space", self.space),
+            Route(f"{run}/reconstructions", self.reconstructions),
+            Route(f"{run}/encode", self.encode, methods=["POST"]),
+            Route(f"{run}/decode", self.decode, methods=["POST"]),
+            Route(f"{run}/traverse", self.traverse, methods=["POST"]),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ]
+
+    async def runs(self, request: Request) -> Response:
+        table = await asyncio.to_thread(self.catalogue.table)
+        # importing torch takes seconds: not before the runs are on the screen, and not when the first one is opened
+        return JSONResponse(table, background=BackgroundTask(self._pool.submit, self._models.get, None))
+
+    async def run(self, request: Request) -> Response:
+        return JSONResponse(await self._read(request, lambda run: about(request.path_params["token"], run)))
+
+    async def scores(self, request: Request) -> Response:
+        return JSONResponse(await self._read(request, report))
+
+    async def log(self, request: Request) -> Response:
+        return JSONResponse(await self._read(request, curves))
+
+    async def model(self, request: Request) -> Response:
+        known = await self._read(request, lambda run: information(run.folder))
+        return JSONResponse(await self._ask(request, lambda opened: opened.description(known)))
+
+    async def space(self, request: Request) -> Response:
+        return JSONResponse(await self._ask(request, lambda opened: opened.latent_space()))
+
+    async def reconstructions(self, request: Request) -> Response:
+        return _picture(await self._ask(request, lambda opened: png(opened.reconstructions())))
+
+    async def encode(self, request: Request) -> Response:
+        """A picture that is sent, or one of the dataset's by number or by factors."""
+        if _kind(request) in FORMATS:
+            content = await _body(request, LARGEST_UPLOAD)
+            return JSONResponse(await self._ask(request, lambda opened: opened.uploaded(content)))
+        choice = await _question(request)
+        return JSONResponse(await self._ask(request, lambda opened: opened.of_dataset(choice)))
+
+    async def decode(self, request: Request) -> Response:
+        values = (await _question(request)).get("values")
+        return _picture(await self._ask(request, lambda opened: png(opened.decoded(values))))
+
+    async def traverse(self, request: Request) -> Response:
+        question = await _question(request)
+        wanted = [question.get(name) for name in ("values", "latent", "count")]
+        return _picture(await self._ask(request, lambda opened: png(opened.traversal(*wanted))))
+
+    def mistake(self, request: Request, error: Exception) -> Response:
+        """One sentence, without the place of the runs on this machine."""
+        sentence = str(error).replace(f"{self.catalogue.root}{os.sep}", "")
+        return _message(404 if isinstance(error, GoneError) else 400, sentence)
+
+    async def _read(self, request: Request, read: Callable[[Run], T]) -> T:
+        """Something from the files of the run that is asked for."""
+        return await asyncio.to_thread(lambda: read(self.catalogue.run(request.path_params["token"])))
+
+    async def _ask(self, request: Request, ask: Callable[["Opened"], T]) -> T:
+        """Something of the model of the run that is asked for."""
+
+        def answer() -> T:
+            return ask(self._models.get(None).opened(self.catalogue.folder(request.path_params["token"])))
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+
+
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)  # of torch, in each of ours: several people do not wait for each other
+
+
+def _prepared() -> "Models":
+    from lddr.explorer.models import Models
+
+    return Models()
+
+
+async def _page(request: Request) -> Response:
+    return FileResponse(STATIC / "index.html")
+
+
+def _picture(content: bytes) -> Response:
+    return Response(content, media_type="image/png")
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    """What was sent, read no further than the limit."""
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > limit:
+            raise HTTPException(413, f"this is too much to send; {limit / 1e6:g} MB are the limit")
+    return bytes(content)
+
+
+async def _question(request: Request) -> dict[str, Any]:
+    """The JSON object that was sent."""
+    if _kind(request) != "application/json":
+        raise HTTPException(415, f"send JSON, or a picture as {', '.join(FORMATS)}")
+    try:
+        question = json.loads(await _body(request, LARGEST_QUESTION))
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, "this is no JSON") from error
+    if not isinstance(question, dict):
+        raise HTTPException(400, "send a JSON object")
+    return question
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _message(error.status_code, "there is nothing here" if error.status_code == 404 else error.detail)
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """The traceback goes to the terminal, a sentence to the page."""
+    return _message(500, f"the explorer could not do this ({type(error).__name__}); its terminal says more")
+
+
+def _message(status: int, sentence: str) -> Response:
+    return JSONResponse({"message": sentence}, status)

@@ -1,0 +1,22 @@
+import json
+from contextlib import contextmanager
+
+from lddr.bench import explore
+
+
+def test_everything_is_measured_in_the_browser(chromium, tmp_path, monkeypatch, capsys):
+    @contextmanager
+    def page():  # there is one browser per process
+        opened = chromium.new_page()
+        yield opened
+        opened.close()
+
+    monkeypatch.setattr(explore, "browser", page)
+    monkeypatch.setattr(explore, "MOVES", 3)
+    monkeypatch.setattr(explore, "OPENINGS", 1)
+    monkeypatch.setattr(explore, "RUNS", 5)
+    explore.run_bench(tmp_path / "table.json")
+    rows = json.loads((tmp_path / "table.json").read_text())
+    assert [row["limit, ms"] for row in rows] == [100, 3000, 3000]
+    assert all(0 < row["median, ms"] <= row["95 %, ms"] for row in rows)
+    assert "slider to picture" in capsys.readouterr().out

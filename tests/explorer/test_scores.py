@@ -1,0 +1,99 @@
+import json
+
+import pytest
+
+from lddr.explorer.scores import MOST_POINTS, curves, information, report
+from lddr.runs.index import Run, read_run
+
+SETTINGS = {"model": "dvae", "dataset": "own", "training": {"steps": 5000, "seed": 0}}
+
+
+def write(folder, mig=None, factors=("shape", "x")):
+    config = {"settings": SETTINGS, "dataset": {"factors": dict.fromkeys(factors, 4)}}
+    (folder / "config.json").write_text(json.dumps(config))
+    metrics = {} if mig is None else {"mig": mig}
+    (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -3.0}, "metrics": metrics}))
+    return folder
+
+
+MIG = {
+    "score": 0.4,
+    "mutual_information": [[0.1, 1.0], [0.6, 0.2], [0.0, 0.01]],
+    "entropies": [1.0, 2.0],
+    "settings": {},
+}
+
+
+def test_a_latent_is_called_after_the_factor_of_which_it_tells_the_largest_share(tmp_path):
+    found = information(write(tmp_path, MIG))
+    assert found.label(0) == ("x", 0.5)
+    assert found.label(1) == ("shape", 0.6)
+    assert found.label(2) is None
+
+
+def test_factors_that_were_left_out_have_no_column(tmp_path):
+    mig = MIG | {"factors_left_out": {"size": "continuous"}}
+    assert information(write(tmp_path, mig, ("shape", "size", "x"))).factors == ["shape", "x"]
+
+
+def test_a_factor_that_never_changes_names_nothing(tmp_path):
+    assert information(write(tmp_path, MIG | {"entropies": [1.0, 0.0]})).label(0) == ("shape", pytest.approx(0.1))
+
+
+@pytest.mark.parametrize(
+    "mig",
+    [
+        None,
+        {"score": None, "reason": "no factors"},
+        MIG | {"entropies": [1.0]},
+        MIG | {"mutual_information": [1.0, 2.0]},
+        MIG | {"mutual_information": "many"},
+        MIG | {"mutual_information": [[1.0], [1.0, 2.0]]},
+        [],
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_is_no_information(tmp_path, mig):
+    assert information(write(tmp_path, mig)) is None
+
+
+@pytest.mark.parametrize("name", ["config.json", "scores.json"])
+@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"metrics": 3, "dataset": 4}'])
+def test_damaged_files_are_no_information(tmp_path, name, content):
+    path = write(tmp_path, MIG) / name
+    if content is None:
+        path.unlink()
+    else:
+        path.write_text(content)
+    assert information(tmp_path) is None
+
+
+def test_the_report_tells_scores_reasons_and_details(tmp_path):
+    folder = write(tmp_path, MIG)
+    scores = json.loads((folder / "scores.json").read_text())
+    scores["metrics"] |= {"gap": {"score": None, "reason": "no categories"}, "dci": {"score": 0.5, "completeness": 0.6}}
+    (folder / "scores.json").write_text(json.dumps(scores))
+    told = report(read_run(folder))
+    rows = {row["name"]: row for row in told["metrics"]}
+    assert rows["mig"]["score"] == 0.4
+    assert rows["gap"]["reason"] == "no categories"
+    assert rows["dci"]["details"] == {"completeness": 0.6}
+    assert told["training"] == {"elbo": -3.0}
+    assert told["information"]["factors"] == ["shape", "x"]
+
+
+@pytest.mark.parametrize("lines", [0, 1, MOST_POINTS, 3 * MOST_POINTS + 7])
+def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
+    records = [{"step": 100 * (number + 1), "loss": float(number)} for number in range(lines)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    told = curves(Run(tmp_path, "training", {"steps": 500_000}, {}))
+    assert told["step"] == 100 * lines
+    if lines:
+        assert told["terms"]["loss"][0] == (100, 0.0)
+        assert told["terms"]["loss"][-1] == (100 * lines, lines - 1.0)
+        assert len(told["terms"]["loss"]) <= MOST_POINTS + 1
+
+
+def test_a_term_that_is_no_number_is_left_out(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": NaN, "kl": "x"}\n{"step": 2, "loss": 1}\n')
+    assert curves(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}
