@@ -15,7 +15,7 @@ test: .venv/ready .venv/browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 format: .venv/ready
 	$(BIN)/ruff format .

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -72,8 +73,6 @@ def test_a_model_metric_of_a_mere_callable_says_what_it_needs():
 
 @pytest.fixture
 def folder(folder_of, tmp_path):
-    import shutil
-
     return shutil.copytree(folder_of("dvae"), tmp_path / "run")
 
 
@@ -115,8 +114,8 @@ def test_a_reason_is_kept_like_a_score(folder_of):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["evaluate"], "name the folders"),
-        (["evaluate", "nowhere"], "no finished run"),
+        (["evaluate", "nowhere"], "there is no folder nowhere"),
+        (["evaluate", "EMPTY"], "there is no finished run"),
         (["evaluate", "RUN", "--metrics", "migg"], "did you mean 'mig'"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.bins=3"], "mig has no setting 'bins'"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.samples=many"], "must be a int"),
@@ -124,10 +123,12 @@ def test_a_reason_is_kept_like_a_score(folder_of):
         (["evaluate", "RUN", "--metrics", "mig", "--dci", "fast"], "not among the metrics"),
     ],
 )
-def test_mistakes_are_one_sentence(folder, capsys, arguments, message):
+def test_mistakes_are_one_sentence(folder, tmp_path, capsys, arguments, message):
+    (tmp_path / "empty").mkdir()
     before = (folder / "scores.json").read_bytes()
     with pytest.raises(SystemExit) as stop:
-        main([str(folder) if word == "RUN" else word for word in arguments])
+        places = {"RUN": str(folder), "EMPTY": str(tmp_path / "empty")}
+        main([places.get(word, word) for word in arguments])
     assert stop.value.code == 2
     assert message in capsys.readouterr().err
     assert (folder / "scores.json").read_bytes() == before
@@ -137,7 +138,19 @@ def test_the_command_shows_a_table_and_says_where_it_is_kept(folder, capsys):
     main(["evaluate", str(folder), "--metrics", "mig,gap", "--set", "mig.samples=200", "gap.batches=2", "--jobs", "1"])
     shown = capsys.readouterr().out
     assert f"{kept(folder)['metrics']['mig']['score']:.4f}" in shown
-    assert str(folder / "scores.json") in shown
+    assert "kept in scores.json" in shown
+
+
+def test_all_finished_runs_below_a_folder_are_scored_and_listed(folder, tmp_path, capsys):
+    for copy in range(3):
+        shutil.copytree(folder, tmp_path / f"copy-{copy}")
+    (tmp_path / "copy-0" / "scores.json").unlink()
+    shutil.copytree(folder, tmp_path / "other" / "deeper")
+    main(["evaluate", str(tmp_path), "--metrics", "mig", "--set", "mig.samples=200", "--jobs", "1"])
+    shown = capsys.readouterr().out
+    score = kept(tmp_path / "other" / "deeper")["metrics"]["mig"]["score"]
+    assert shown.count(f"{score:.3f}") == 4
+    assert not (tmp_path / "copy-0" / "scores.json").exists()
 
 
 def test_a_dataset_of_another_shape_is_refused(folder):

@@ -22,6 +22,7 @@ from lddr.sweeps.study import Study
 from lddr.training.loop import Pace
 
 pytestmark = [
+    pytest.mark.xdist_group("cluster"),  # in one process: the cluster is started once
     # Ray opens files and processes that it leaves to the end of the process
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),

@@ -16,7 +16,6 @@ LEFT_OUT = "(default: the preset's)"
 Name = Annotated[Positional[str], arg(metavar="NAME")]
 Names = Annotated[Positional[tuple[str, ...]], arg(metavar="NAME...")]
 Folder = Annotated[Path, arg(metavar="FOLDER")]
-Folders = Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN...")]
 Roots = Annotated[Positional[tuple[Path, ...]], arg(metavar="FOLDER...")]
 RunName = Annotated[Positional[str], arg(metavar="RUN")]
 Conditions = Annotated[tuple[str, ...], arg(metavar="CONDITION...")]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from lddr.cli.app import Changes, File, Folders, Whole, app
+from lddr.cli.app import Changes, File, Roots, Whole, app
 
 
 @app.command(name="metrics")
@@ -18,7 +18,7 @@ def metrics_() -> None:
 
 @app.command
 def evaluate(
-    runs: Folders,
+    folders: Roots = (Path("runs"),),
     metrics: str = "all",
     dci: Literal["published", "fast"] = "published",
     gap: Literal["paper", "authors"] = "paper",
@@ -33,7 +33,7 @@ def evaluate(
     What is there already with the same settings is not computed again.
 
     Args:
-        runs: Folders of finished runs.
+        folders: Finished runs, or folders that hold runs, at any depth.
         metrics: Names from `lddr metrics`, with commas between them, or all.
         dci: The published gradient boosting, or a histogram-based one that is many times as fast; see docs/metrics.md.
         gap: The straight-through gap of the ELBO, or of the training loss as in the authors' code.
@@ -46,7 +46,7 @@ def evaluate(
     from lddr.metrics.commands import evaluate_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
-    evaluate_runs(runs, metrics, changes, force, seed, jobs, bins)
+    evaluate_runs(folders, metrics, changes, force, seed, jobs, bins)
 
 
 @app.command

@@ -1,5 +1,6 @@
 """What `lddr evaluate`, `lddr score` and `lddr metrics` do."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +13,10 @@ from lddr.errors import UserError
 from lddr.files import write_json
 from lddr.metrics.evaluate import Entries, evaluate_run, read_scores
 from lddr.metrics.metric import metrics
+from lddr.runs.commands import list_runs_command
+from lddr.runs.index import list_runs
 
+SIDE_BY_SIDE = 3  # runs that fit beside each other; more are listed below each other
 NEEDS = {"codes": "codes and factors", "interventions": "the dataset", "model": "the model"}
 
 
@@ -40,20 +44,32 @@ def evaluate_runs(
     bins: int | None,
 ) -> None:
     """Score runs, keep the scores in their folders, and print them side by side."""
-    runs = list(folders)
-    if not runs:
-        raise UserError("name the folders of the runs to score, such as runs/*")
-    for folder in runs:
-        read_scores(folder)  # say at once what is wrong with any of them
+    runs = finished_runs(folders)
+    wanted, settings = split(names), parsed(changes)
     found = {}
-    for folder in runs:
-        scores = evaluate_run(
-            folder, split(names), settings=parsed(changes), seed=seed, jobs=jobs, bins=bins, force=force
-        )
-        found[folder.name] = {name: scores["metrics"][name] for name in split(names) or metrics}
-    show(found)
-    for folder in runs:
-        print(f"kept in {folder / 'scores.json'}")
+    for number, folder in enumerate(runs, 1):
+        print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
+        scores = evaluate_run(folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force)
+        found[folder.name] = {name: scores["metrics"][name] for name in wanted or metrics}
+    if len(found) <= SIDE_BY_SIDE:
+        show(found)
+    else:
+        list_runs_command(runs, columns=["run", "dataset", "model", "seed", *(wanted or metrics)])
+    print("kept in scores.json of each run")
+
+
+def finished_runs(folders: Iterable[Path]) -> list[Path]:
+    """Runs, and all finished runs below folders that hold runs."""
+    found: dict[Path, None] = {}
+    for folder in folders:
+        if (folder / "config.json").exists():
+            read_scores(folder)  # says what is wrong with it
+            found[folder] = None
+        else:
+            found |= {run.folder: None for run in list_runs(folder) if run.state == "finished"}
+    if not found:
+        raise UserError("there is no finished run in these folders; train one first with: lddr train")
+    return list(found)
 
 
 def score_file(
