@@ -5,14 +5,20 @@ import pytest
 
 from lddr.cli import main
 
-HEAVY = {"torch", "sklearn", "matplotlib", "ray", "gradio", "scipy", "h5py", "numpy"}
+HEAVY = {"torch", "sklearn", "matplotlib", "ray", "starlette", "pandas", "scipy", "h5py", "numpy"}
 
 
 def lddr(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "lddr", *words], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["data", "--help"], ["data", "show", "--help"], ["bench", "--help"]])
+COMMANDS = ["demo", "models", "train", "metrics", "evaluate", "score", "sweep", "runs", "select", "report", "show"]
+COMMANDS += ["compare", "explore", "data", "bench"]
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], *([command, "--help"] for command in COMMANDS), ["runs", "ls", "--help"]]
+)
 def test_help_answers_without_importing_anything_heavy(words):
     code = (
         "import sys\nfrom lddr.cli import main\n"
@@ -21,6 +27,13 @@ def test_help_answers_without_importing_anything_heavy(words):
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "0 []"
+
+
+def test_all_modules_of_the_command_line_are_in_the_tree(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert all(f"• {command} " in shown for command in COMMANDS)
 
 
 def test_import_lddr_is_light_and_its_names_are_there():

@@ -6,14 +6,7 @@ from importlib import import_module
 from lddr.cli.app import DESCRIPTION, app
 from lddr.errors import UserError
 
-for part in (
-    "train",
-    "score",
-    "sweeps",
-    "report",
-    "data",
-    "bench",
-):  # each puts its commands into the tree, in this order
+for part in ("train", "score", "sweeps", "report", "explore", "data", "bench"):  # in the order of the help
     import_module(f"lddr.cli.{part}")
 
 
