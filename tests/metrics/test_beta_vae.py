@@ -8,38 +8,13 @@ from lddr.data.factors import Factor, Grid, Table
 from lddr.errors import UserError
 from lddr.metrics.beta_vae import BetaVae, beta_vae_score
 from lddr.metrics.interventions import SLICE, holdable
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError
+from lddr.metrics.metric import Sample, UndefinedError
+from tests.metrics.toys import Toy, mixed, scored
 
 GRID = Grid((Factor("shape", 4), Factor("fixed", 1), Factor("x", 5), Factor("y", 6)), hidden=(Factor("noise", 3),))
 SQUARE = Grid((Factor("x", 8), Factor("y", 8)))
 SMALL = BetaVae(train_points=600, test_points=300, pairs=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
-
-
-class Toy(CodeTable):
-    """Codes as a function of the factors, or as a table with a row per image; remembers its largest look-up."""
-
-    def __init__(self, space, code):
-        self.space, self.code, self.largest = space, code, 0
-
-    def codes_of(self, indices):
-        self.largest = max(self.largest, indices.size)
-        if callable(self.code):
-            return self.code(self.space.factors_of(indices).astype(float))
-        return self.code[indices]
-
-    def factors_of(self, indices):
-        return self.space.factors_of(indices)
-
-
-def scored(metric, space, code, seed=0):
-    table = code if isinstance(code, Toy) else Toy(space, code)
-    draws = metric.draw(space, np.random.default_rng(seed))
-    return metric.score({part: Sample(indices, table) for part, indices in draws.items()})
-
-
-def mixed(factors):
-    return factors @ np.random.default_rng(2).normal(size=(4, 3))
 
 
 def test_pairs_share_the_factor_in_the_name_of_their_part_and_nothing_else():

@@ -96,6 +96,27 @@ def test_a_run_keeps_its_scores_and_does_nothing_twice(folder, monkeypatch):
     assert again["metrics"]["gap"] == first["metrics"]["gap"]
 
 
+def test_scores_are_the_same_on_one_and_two_threads(folder):
+    import torch
+
+    entries = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            scores = evaluate_run(
+                folder,
+                ["mig", "factor_vae"],
+                settings=subset("mig", "factor_vae"),
+                jobs=threads,
+                force=True,
+                quiet=True,
+            )
+            entries.append({name: scores["metrics"][name]["score"] for name in ("mig", "factor_vae")})
+    finally:
+        torch.set_num_threads(1)
+    assert entries[0] == entries[1]
+
+
 def test_force_computes_anew(folder):
     settings = {"mig": {"samples": 200}}
     first = evaluate_run(folder, ["mig"], settings=settings, quiet=True)

@@ -7,34 +7,13 @@ from lddr.data.factors import Factor, Grid, Table
 from lddr.errors import UserError
 from lddr.metrics.factor_vae import FactorVae, factor_vae_score, variance
 from lddr.metrics.interventions import SLICE
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError
+from lddr.metrics.metric import Sample, UndefinedError
+from tests.metrics.toys import Toy, mixed, scored
 
 GRID = Grid((Factor("shape", 4), Factor("x", 5), Factor("y", 6), Factor("fixed", 1)), hidden=(Factor("noise", 3),))
 SQUARE = Grid((Factor("x", 8), Factor("y", 8)))
 SMALL = FactorVae(samples=2000, train_votes=600, test_votes=300, images=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
-
-
-class Toy(CodeTable):
-    """Codes as a function of the factors, or as a table with a row per image."""
-
-    def __init__(self, space, code):
-        self.space, self.code = space, code
-
-    def codes_of(self, indices):
-        return self.code(self.space.factors_of(indices).astype(float)) if callable(self.code) else self.code[indices]
-
-    def factors_of(self, indices):
-        return self.space.factors_of(indices)
-
-
-def scored(metric, space, code, seed=0):
-    draws = metric.draw(space, np.random.default_rng(seed))
-    return metric.score({part: Sample(indices, Toy(space, code)) for part, indices in draws.items()})
-
-
-def mixed(factors):
-    return factors @ np.random.default_rng(2).normal(size=(4, 3))
 
 
 def test_a_case_worked_out_by_hand():

@@ -8,34 +8,13 @@ from hypothesis import strategies as st
 from lddr.data.factors import Factor, Grid, Table
 from lddr.errors import UserError
 from lddr.metrics.irs import Irs, irs
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError
+from lddr.metrics.metric import UndefinedError
+from tests.metrics.toys import mixed, scored
 
 GRID = Grid((Factor("fixed", 1), Factor("shape", 4), Factor("x", 5), Factor("y", 120)), hidden=(Factor("noise", 3),))
 SQUARE = Grid((Factor("x", 9), Factor("y", 9)))
 SMALL = Irs(samples=2000)
 NOISE = np.random.default_rng(1).uniform(-1, 1, size=(GRID.size, 3))
-
-
-class Toy(CodeTable):
-    """Codes as a function of the factors, or as a table with a row per image."""
-
-    def __init__(self, space, code):
-        self.space, self.code = space, code
-
-    def codes_of(self, indices):
-        return self.code(self.space.factors_of(indices).astype(float)) if callable(self.code) else self.code[indices]
-
-    def factors_of(self, indices):
-        return self.space.factors_of(indices)
-
-
-def scored(metric, space, code, seed=0):
-    draws = metric.draw(space, np.random.default_rng(seed))
-    return metric.score({part: Sample(indices, Toy(space, code)) for part, indices in draws.items()})
-
-
-def mixed(factors):
-    return factors @ np.random.default_rng(2).normal(size=(4, 3))
 
 
 def naive(codes, factors, quantile):
