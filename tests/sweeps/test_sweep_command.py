@@ -30,7 +30,8 @@ model = ["vae", "dvae"]
 seeds = 1
 """
 COMMAND = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it may be ignored
 from pathlib import Path
 from lddr.sweeps.commands import run_sweep
 from lddr.sweeps.cluster import Options
