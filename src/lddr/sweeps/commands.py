@@ -122,7 +122,7 @@ def _print(rows: list[Row], study: Study) -> None:
 
     table = Table(box=None, header_style="bold", pad_edge=False, title=f"{study.name}: median over seeds")
     for name in rows[0]:
-        table.add_column(name, justify="left" if name == "model" else "right", overflow="fold")
+        table.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row.values())
-    Console().print(table)
+    Console(width=max(120, Console().width)).print(table)  # a line that is broken once is better than every number

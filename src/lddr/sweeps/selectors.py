@@ -184,4 +184,4 @@ def _mean_ranks(parts: Sequence[Selector], columns: Sequence[list[Verdict]], pla
     return rankdata(np.array(values), axis=1).mean(axis=0).tolist()
 
 
-selectors.register("combined")(mean_rank(["relative", "crispness", "agreement"]))
+selectors.register("combined")(mean_rank(["agreement", "elbo"]))
