@@ -352,3 +352,4 @@ def test_an_open_strip_follows_the_other_latents(site, tokens):
     site.page.wait_for_function(
         f"old => String(({PIXELS})(document.querySelector('.strip canvas'))) !== old", arg=",".join(map(str, before))
     )
+    assert site.pixels(cell) != before

@@ -23,8 +23,8 @@ NOT_SETTINGS = {
     "compile",
     "tensorboard",
     "checkpoint_seconds",
+    "quiet",
 }
-NOT_SETTINGS |= {"quiet"}
 
 
 @app.command

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.errors import UserError
 from lddr.metrics.boosting import Fitted, Singles, boosted
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
 
 Estimator = Literal["published", "fast"]
@@ -46,10 +46,7 @@ def dci(
     Where there is one factor (one latent), nothing can be mixed: the entropy is 0 and the disentanglement
     (completeness) 1 of what has any importance. Codes that tell nothing score 0.
     """
-    train, truth = checked(codes_train, factors_train)
-    test, truth_test = checked(codes_test, factors_test)
-    if train.shape[1] != test.shape[1] or truth.shape[1] != truth_test.shape[1]:
-        raise UserError("the train and the test part must have the same latents and the same factors")
+    train, truth, test, truth_test = checked_parts(codes_train, factors_train, codes_test, factors_test)
     if estimator not in get_args(Estimator):
         raise UserError(f"unknown estimator {estimator!r} for DCI; there are: {', '.join(get_args(Estimator))}")
     classes = np.array([len(np.unique(column)) for column in truth.T])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
 
 Learner = Literal["logistic", "boosting"]
@@ -52,7 +52,8 @@ def downstream(
     The train sample must be in random order. Where a factor has one value among the first samples, that value is
     predicted; a value never seen in training counts as an error. Means are over the factors that vary in training.
     """
-    train, test = checked(codes_train, factors_train), checked(codes_test, factors_test)
+    parts = checked_parts(codes_train, factors_train, codes_test, factors_test)
+    train, test = parts[:2], parts[2:]
     _refuse_what_cannot_be_fitted(train, test, learner, sizes)
     fitted = tuple(sorted({size for size in sizes if size <= len(train[0])}))
     left_out = tuple(sorted({size for size in sizes if size > len(train[0])}))
@@ -83,9 +84,6 @@ def _refuse_what_cannot_be_fitted(
         raise UserError(f"no learner is called {learner!r}; choose one of {', '.join(get_args(Learner))}")
     if not sizes or min(sizes) < 1:
         raise UserError(f"sizes must be one or more numbers of train samples, each 1 or more, not {tuple(sizes)}")
-    widths = [(codes.shape[1], factors.shape[1]) for codes, factors in (train, test)]
-    if widths[0] != widths[1]:
-        raise UserError(f"train and test must have the same latents and factors, got {widths[0]} and {widths[1]}")
     if not train[0].shape[1] or not (train[1] != train[1][0]).any():
         raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
     if learner == "boosting" and max(np.abs(train[0]).max(), np.abs(test[0]).max()) > np.finfo(np.float32).max:

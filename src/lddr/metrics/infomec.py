@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked, discretised, entropy, mutual_information
+from lddr.metrics.information import Floats, Whole, checked_parts, discretised, entropy, mutual_information
 from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
 from lddr.metrics.modularity import ROUNDING
-from lddr.metrics.probe import probabilities, same_columns, standardised
+from lddr.metrics.probe import probabilities, standardised
 
 Estimator = Literal["neighbours", "binned", "categories"]
 Flags = NDArray[np.bool_]
@@ -58,9 +58,7 @@ def infomec(
     without codes, is log(number of values). As published its loss is taken on the sample it was fitted to; with
     `test` it is taken there, and can fall below 0.
     """
-    values, truth = checked(codes, factors)
-    probed, asked = (values, truth) if test is None else checked(*test)
-    same_columns(values, truth, probed, asked)
+    values, truth, probed, asked = checked_parts(codes, factors, *((codes, factors) if test is None else test))
     _check(estimator, truth)
     inputs = (one_hot if estimator == "categories" else standardised)(values, probed)
     symbols = _symbols(values, estimator, num_bins)

@@ -23,6 +23,20 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
     return values, truth.astype(np.int64)
 
 
+def checked_parts(
+    codes_train: ArrayLike, factors_train: ArrayLike, codes_test: ArrayLike, factors_test: ArrayLike
+) -> tuple[Floats, Whole, Floats, Whole]:
+    """A sample to train on and one to test on, with the same latents and factors."""
+    train, truth = checked(codes_train, factors_train)
+    test, asked = checked(codes_test, factors_test)
+    if train.shape[1] != test.shape[1] or truth.shape[1] != asked.shape[1]:
+        raise UserError(
+            f"train and test must have the same latents and factors, but train has {train.shape[1]} latents and "
+            f"{truth.shape[1]} factors, test has {test.shape[1]} latents and {asked.shape[1]} factors"
+        )
+    return train, truth, test, asked
+
+
 def discretised(codes: Floats, num_bins: int) -> Whole:
     """The number of the bin of every code, 1 … num_bins, in equal bins between a latent's extremes."""
     columns = [np.digitize(column, np.histogram(column, num_bins)[1][:-1]) for column in codes.T]

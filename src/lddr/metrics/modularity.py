@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked, discretised, mutual_information_matrix
+from lddr.metrics.information import Floats, Whole, checked, checked_parts, discretised, mutual_information_matrix
 from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
-from lddr.metrics.probe import probabilities, same_columns, standardised
+from lddr.metrics.probe import probabilities, standardised
 
 ROUNDING = 1e-12  # nats: less than this is no information, and its shares are no shares
 
@@ -84,9 +84,7 @@ def explicitness(
     disentanglement_lib. Its code and the authors' report the AUC itself, for which chance is ½: that is `area`; on the
     scale of `score` chance is 0 (Carbonneau et al. 2022). A value that training never saw is told at chance.
     """
-    train, truth = checked(codes_train, factors_train)
-    test, asked = checked(codes_test, factors_test)
-    same_columns(train, truth, test, asked)
+    train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     scaled = standardised(train, test)
     tasks = [(*scaled, left, right, regularisation, iterations) for left, right in zip(truth.T, asked.T, strict=True)]
     areas = side_by_side(_area, tasks, costs=[len(np.unique(column)) for column in truth.T])

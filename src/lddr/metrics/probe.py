@@ -5,17 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
-
-
-def same_columns(train: Floats, truth: Whole, test: Floats, asked: Whole) -> None:
-    """Refuse a test sample with other latents or factors than the training sample."""
-    if train.shape[1] != test.shape[1] or truth.shape[1] != asked.shape[1]:
-        raise UserError(
-            f"the test sample has {test.shape[1]} latents and {asked.shape[1]} factors, the training sample "
-            f"{train.shape[1]} and {truth.shape[1]}; give both the same"
-        )
 
 
 def standardised(train: Floats, test: Floats) -> tuple[Floats, Floats]:

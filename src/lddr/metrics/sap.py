@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
 from lddr.metrics.mig import two_largest
 
@@ -37,10 +37,7 @@ def sap(
     A latent that is constant is guessed from like any other, as in the reference; a single latent has a gap to 0.
     A factor that does not vary has accuracies and a gap of 0, and is no part of the mean.
     """
-    train, truth = checked(codes_train, factors_train)
-    test, truth_test = checked(codes_test, factors_test)
-    if train.shape[1] != test.shape[1] or truth.shape[1] != truth_test.shape[1]:
-        raise UserError("the train and the test part must have the same latents and the same factors")
+    train, truth, test, truth_test = checked_parts(codes_train, factors_train, codes_test, factors_test)
     if max(np.abs(codes).max(initial=0) for codes in (train, test)) > LARGEST:
         raise UserError(f"codes beyond {LARGEST:g} are too large for SAP's solver; scale them down")
     classes = np.array([len(np.unique(column)) for column in truth.T])

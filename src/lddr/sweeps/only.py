@@ -1,23 +1,15 @@
 """Some of many runs: conditions such as "model=dvae" and "seed<5" on their settings."""
 
-import operator
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any
 
+from lddr.conditions import as_number, parse_condition
 from lddr.config import PIECES, Config
 from lddr.errors import UserError
 
 WHOLE_RUN = {"model", "dataset", "resolution", "supervision"}  # settings that belong to no piece
-_CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|!=|=|<|>)\s*(.*?)\s*")
-_ORDERS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def narrowed(configs: Sequence[Config], conditions: Iterable[str]) -> tuple[Config, ...]:
@@ -37,46 +29,24 @@ def value_of(config: Config, name: str) -> Any:
 
 
 def _meeting(configs: tuple[Config, ...], condition: str) -> tuple[Config, ...]:
-    match = _CONDITION.fullmatch(condition)
-    if match is None or not match[3]:
-        raise UserError(f"cannot read the condition {condition!r}; write it like model=dvae, gamma=10,20 or seed<5")
-    name, sign, text = match.groups()
+    asked = parse_condition(condition)
+    name = asked.name
     values = [value_of(config, name) for config in configs]
     there = {value for value in values if value is not None}
     if not there:
         names = _names(configs)
         reason = f"no run has a {name} of its own" if name in names else unknown("setting", name, names)
         raise UserError(f"{condition}: {reason}")
+    words = [value for value in (*values, asked.wanted) if value is not None and as_number(value) is None]
+    if asked.is_order and words:
+        raise UserError(f"{condition}: {words[0]!r} is no number; compare it with = or !=")
     kept = tuple(
-        config
-        for config, value in zip(configs, values, strict=True)
-        if value is not None and _holds(value, sign, text, condition)
+        config for config, value in zip(configs, values, strict=True) if value is not None and asked.holds(value)
     )
     if not kept:
         shown = ", ".join(map(str, sorted(there, key=lambda value: (isinstance(value, str), value))[:10]))
         raise UserError(f"no run is left by {condition}; {name} has the values {shown}{', …' * (len(there) > 10)}")
     return kept
-
-
-def _holds(value: Any, sign: str, text: str, condition: str) -> bool:
-    if sign in _ORDERS:
-        return _ORDERS[sign](*(_number(each, condition) for each in (value, text)))
-    equal = any(_same(value, each.strip()) for each in text.split(","))
-    return equal == (sign == "=")
-
-
-def _same(value: Any, text: str) -> bool:
-    try:
-        return float(value) == float(text)
-    except (TypeError, ValueError):
-        return str(value) == text
-
-
-def _number(value: Any, condition: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise UserError(f"{condition}: {value!r} is no number; compare it with = or !=") from None
 
 
 def _names(configs: Iterable[Config]) -> set[str]:
