@@ -8,7 +8,7 @@ PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "br
 
 QUICK: dict[str, dict[str, Any]] = {
     "circles": PAPER["circles"] | {"resolution": 16, "width": 8, "learning_rate": 3e-4, "steps": 6_000},
-    "sprites": {"resolution": 32, "width": 16, "steps": 30_000},
+    "sprites": {"resolution": 32, "width": 16, "initialiser": "uniform", "steps": 30_000},
     "rooms": {"resolution": 32, "width": 16, "learning_rate": 3e-4, "noise_end": 1.0, "steps": 12_000},
 }
 ELSEWHERE = {"width": 16, "steps": 30_000}  # quick, on a dataset without settings of its own

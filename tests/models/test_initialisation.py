@@ -1,8 +1,9 @@
+import pytest
 import torch
 from scipy import stats
 from torch import nn
 
-from lddr.models.nets import BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
+from lddr.models.nets import INITIALISERS, BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
 
 
 def all_networks():
@@ -31,14 +32,24 @@ def test_weights_are_a_normal_of_one_over_the_root_of_fan_in_cut_at_two_sigma():
         assert stats.kstest(weights, stats.truncnorm(-2, 2).cdf).pvalue > 1e-4
 
 
-def test_weights_depend_on_the_seed_alone():
+def test_uniform_weights_are_distributed_as_those_that_torch_draws_itself():
+    torch.manual_seed(1)  # of what torch draws when the layers are made
+    ours, torchs = all_networks(), all_networks()
+    initialise(ours, torch.Generator().manual_seed(0), "uniform")
+    for (name, drawn), expected in zip(ours.named_parameters(), torchs.parameters(), strict=True):
+        assert drawn.abs().max() <= 1.5 * expected.abs().max() or drawn.numel() < 10, name
+        assert stats.ks_2samp(drawn.detach().flatten(), expected.detach().flatten()).pvalue > 1e-4, name
+
+
+@pytest.mark.parametrize("initialiser", INITIALISERS)
+def test_weights_depend_on_the_seed_alone(initialiser):
     first, second, third = all_networks(), all_networks(), all_networks()
     for parameter in second.parameters():
         parameter.data = parameter.data.contiguous()
-    initialise(first, torch.Generator().manual_seed(5))
+    initialise(first, torch.Generator().manual_seed(5), initialiser)
     torch.manual_seed(99)
-    initialise(second, torch.Generator().manual_seed(5))
-    initialise(third, torch.Generator().manual_seed(6))
+    initialise(second, torch.Generator().manual_seed(5), initialiser)
+    initialise(third, torch.Generator().manual_seed(6), initialiser)
     for one, other, stranger in zip(first.parameters(), second.parameters(), third.parameters(), strict=True):
         assert torch.equal(one, other)
         assert one.dim() == 1 or not torch.equal(one, stranger)

@@ -66,6 +66,10 @@ def train(
         Literal["deconvolution", "broadcast"] | None,
         arg(metavar="{deconvolution,broadcast}", help_behavior_hint=LEFT_OUT),
     ] = None,
+    initialiser: Annotated[
+        Literal["truncated", "uniform"] | None,
+        arg(metavar="{truncated,uniform}", help_behavior_hint=LEFT_OUT),
+    ] = None,
     num_latents: Setting = None,
     num_categories: Setting = None,
     low: Number = None,
@@ -113,6 +117,7 @@ def train(
         width: Channels of the first convolution; all others follow.
         kernels: Of the encoder's four convolutions; 4 4 2 2 is what the authors' code has.
         decoder: The broadcast decoder is the paper's for circles.
+        initialiser: How the weights begin: the authors' truncated normal, or torch's uniform.
         num_latents: How many latents.
         num_categories: Categorical latents: how many categories each.
         low: Categorical latents: position of the first category.

@@ -21,6 +21,7 @@ from lddr.models.layers import (
 )
 
 ImageShape = tuple[int, int, int]  # height, width, channels
+Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with weights
 RESOLUTIONS = (16, 32, 64, 128)
 SMALLEST = 4  # side of the encoder's last and the decoder's first image
 
@@ -101,23 +102,37 @@ class Discriminator(nn.Module):
 
 
 @torch.no_grad()
-def initialise(module: nn.Module, generator: torch.Generator) -> None:
-    """Draw all weights from a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero.
+def initialise(module: nn.Module, generator: torch.Generator, initialiser: str = "truncated") -> None:
+    """Draw all weights anew, in a fixed order of layers and indices.
 
-    They are drawn in a fixed order of layers and indices: they depend on the generator alone, whatever the device and
-    the memory format.
+    They depend on the generator alone, whatever the device and the memory format.
     """
     for layer in module.modules():
-        if isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
-            drawn = torch.empty(layer.weight.shape)
-            sigma = 1 / sqrt(_fan_in(layer))
-            nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
-            layer.weight.copy_(drawn)
-            assert layer.bias is not None
-            layer.bias.zero_()
+        if isinstance(layer, Layer):
+            INITIALISERS[initialiser](layer, generator)
 
 
-def _fan_in(layer: nn.Linear | nn.Conv2d | nn.ConvTranspose2d) -> int:
+def _truncated(layer: Layer, generator: torch.Generator) -> None:
+    """The authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero."""
+    drawn = torch.empty(layer.weight.shape)
+    sigma = 1 / sqrt(_fan_in(layer))
+    nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
+    layer.weight.copy_(drawn)
+    assert layer.bias is not None
+    layer.bias.zero_()
+
+
+def _uniform(layer: Layer, generator: torch.Generator) -> None:
+    """Torch's: weights and biases within ±1/√fan_in, where a transposed convolution counts the channels it gives."""
+    bound = 1 / sqrt(layer.weight[0].numel())
+    for parameter in layer.parameters():
+        parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
+
+
+INITIALISERS = {"truncated": _truncated, "uniform": _uniform}
+
+
+def _fan_in(layer: Layer) -> int:
     """Inputs per output; a transposed convolution counts kernel area x in_channels, as Haiku does.
 
     At stride 2 only a quarter of these taps meet in one pixel: the count is that of the forward map's kernel.

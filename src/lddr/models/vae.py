@@ -14,11 +14,15 @@ DECODERS = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
 
 @dataclass(frozen=True)
 class Networks:
-    """Settings of encoder and decoder; the paper's are the defaults (the authors' code has kernels 4, 4, 2, 2)."""
+    """Settings of the networks; the paper's are the defaults (the authors' code has kernels 4, 4, 2, 2).
+
+    The weights begin as the authors' do ("truncated") or as torch's ("uniform").
+    """
 
     width: int = 32
     kernels: tuple[int, ...] = (4, 4, 4, 4)
     decoder: Literal["deconvolution", "broadcast"] = "deconvolution"
+    initialiser: Literal["truncated", "uniform"] = "truncated"
 
 
 class VAE(nn.Module):
@@ -27,13 +31,13 @@ class VAE(nn.Module):
     def __init__(self, image_shape: tuple[int, int, int], family: LatentFamily, networks: Networks) -> None:
         super().__init__()
         outputs = family.num_latents * family.outputs_per_latent
-        self.family = family
+        self.family, self.initialiser = family, networks.initialiser
         self.encoder = Encoder(image_shape, outputs, networks.width, networks.kernels)
         self.decoder = DECODERS[networks.decoder](family.num_latents, image_shape, networks.width)
 
     def initialise(self, generator: torch.Generator) -> "VAE":
         """Draw all weights anew."""
-        initialise(self, generator)
+        initialise(self, generator, self.initialiser)
         return self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def encode(self, images: Tensor, noise: Tensor | None = None, scale: float = 0.0, hard: bool = False) -> Latent:

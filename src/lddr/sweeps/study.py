@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from lddr.config import Config, Precision, Training, configure
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
+from lddr.models.nets import INITIALISERS
 from lddr.models.vae import DECODERS, Networks
 from lddr.models.zoo import models
 from lddr.objectives.supervision import FAMILY_OF, Loss, Supervision
@@ -23,11 +24,12 @@ Axes = dict[str, list[Any]]  # a setting and its values
 
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
 WHOLE = {"seed", "resolution"}  # `configure` takes these as they come
-TEXTS = {"model", "dataset", "preset", "supervision", "decoder", "precision"}
+TEXTS = {"model", "dataset", "preset", "supervision", "decoder", "initialiser", "precision"}
 CHOICES: dict[str, Iterable[str]] = {
     "preset": ("paper", "quick"),
     "precision": get_args(Precision),
     "decoder": DECODERS,
+    "initialiser": INITIALISERS,
     "supervision": get_args(Loss),
 }
 

@@ -37,7 +37,7 @@ class Learner:
         self.discriminator: nn.Module | None = None
         if isinstance(config.objective, Factor):
             self.discriminator = Discriminator(config.latent.num_latents, config.objective.discriminator_width)
-            initialise(self.discriminator, self._stream("discriminator"))
+            initialise(self.discriminator, self._stream("discriminator"), config.networks.initialiser)
             weights = self.discriminator.to(device).parameters()
             rate = config.objective.discriminator_learning_rate
             self.referee = torch.optim.Adam(weights, rate, betas=(0.5, 0.9), fused=True)
