@@ -1,12 +1,11 @@
 """Name → thing, filled by the modules that define the things, with an error that suggests the nearest name."""
 
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
 
 T = TypeVar("T")
 
@@ -42,9 +41,7 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         things = self._fill()
         if name not in things:
-            close = get_close_matches(name, things, n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]!r}? " if close else ""
-            raise UserError(f"unknown {self.kind} {name!r}; {hint}Known: {', '.join(self)}")
+            raise UserError(f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}")
         return things[name]
 
     def __contains__(self, name: object) -> bool:

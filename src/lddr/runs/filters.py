@@ -1,11 +1,10 @@
 """What `--where` and `--sort` mean: conditions such as "mig>0.3" or "model=dvae" on the flat values of runs."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from lddr.conditions import Condition, as_number, parse_condition
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
 from lddr.runs.index import OWN, Run, Value
 
 
@@ -56,10 +55,8 @@ def check_columns(columns: Sequence[str], runs: Sequence[Run]) -> None:
     known = known_columns(runs)
     for column in columns:
         if column not in known:
-            close = get_close_matches(column, known, n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]!r}? " if close else ""
             short = [name for name in known if "." not in name]
-            raise UserError(f"no run has a column {column!r}; {hint}There are: {', '.join(short)}")
+            raise UserError(f"no run has a column {column!r}; {hint(column, known)}There are: {', '.join(short)}")
 
 
 def _sort_key(run: Run, column: str) -> tuple[bool, Any]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from lddr.conditions import as_number, parse_condition
 from lddr.config import PIECES, Config
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
 
 WHOLE_RUN = {"model", "dataset", "resolution", "supervision"}  # settings that belong to no piece
 
@@ -56,6 +55,4 @@ def _names(configs: Iterable[Config]) -> set[str]:
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """A sentence about a name nobody knows, with the nearest one that is known."""
-    close = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    known_ones = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known))}"
-    return f"unknown {kind} {name!r}; {known_ones}"
+    return f"unknown {kind} {name!r}; " + (hint(name, known).rstrip() or f"there are: {', '.join(sorted(known))}")
