@@ -1,10 +1,12 @@
 import json
+from dataclasses import asdict
 
 import pytest
 import torch
 
 from lddr.config import configure
 from lddr.data.dataset import datasets
+from lddr.metrics.evaluate import configured
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, progress, seconds_per_step, shape_of, show_estimate, stand_in, why_missing
 from lddr.sweeps.study import Study
@@ -34,10 +36,14 @@ def no_data(monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
 
 
+def scored(name):
+    return {"score": 0.5, "settings": asdict(configured([name])[name]) | {"draw_seed": 0, "bins": None}}
+
+
 def finished(out, config, *metrics):
     folder = out / config.run_name
     folder.mkdir(parents=True)
-    scores = {"training": {"elbo": -1.0}, "metrics": {name: {"score": 0.5} for name in metrics}}
+    scores = {"training": {"elbo": -1.0}, "metrics": {name: scored(name) for name in metrics}}
     (folder / "scores.json").write_text(json.dumps(scores))
 
 
@@ -67,7 +73,14 @@ def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
 def test_scores_without_metrics_are_of_a_trained_run(tmp_path, text):
     finished(tmp_path, tiny())
     (tmp_path / tiny().run_name / "scores.json").write_text(text)
-    assert progress(tiny(), tmp_path, ("mig",)) == ("trained", 0)
+    assert progress(tiny(), tmp_path, configured(["mig"])) == ("trained", 0)
+
+
+def test_scores_with_other_settings_are_not_those_of_the_study(tmp_path):
+    finished(tmp_path, tiny(), "mig", "dci")
+    fast = Study("mine", [], ("dci", "mig"), scoring={"dci": {"estimator": "fast"}})
+    assert progress(tiny(), tmp_path, configured(["dci", "mig"])) == ("finished", 0)
+    assert progress(tiny(), tmp_path, fast.wanted) == ("trained", 0)
 
 
 def test_nothing_is_timed_when_nothing_is_left(tmp_path, step_of_a_second):

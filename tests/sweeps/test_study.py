@@ -82,6 +82,7 @@ def test_the_full_scale_is_the_papers(name):
     assert training == {(300_000, 64, 1e-4)}
     assert {config.networks.width for config in study.configs} == {32}
     assert set(study.metrics) >= set(METRICS)
+    assert study.scoring == {}
 
 
 @pytest.mark.parametrize("name", ["total-correlation", "baselines", "beyond"])
@@ -128,6 +129,12 @@ def test_the_quick_scale_needs_no_download(name):
     assert {datasets[config.dataset].origin for config in shipped(name, "quick").configs} == {"drawn"}
 
 
+@ALL
+def test_the_quick_scale_has_all_scores_and_the_fast_dci(name):
+    assert set(shipped(name, "quick").metrics) >= set(METRICS)
+    assert shipped(name, "quick").scoring == {"dci": {"estimator": "fast"}}
+
+
 # seconds on one core of an AMD EPYC at the quick presets: a step, what is added to it, and the scoring of a run
 STEP = {"circles": 0.016, "sprites": 0.022, "rooms": 0.031}
 DISCRIMINATOR, LABELS = 0.009, 0.010  # of 256 units; a batch of labelled images beside every other
@@ -145,7 +152,8 @@ def test_the_quick_scale_fits_two_cores_in_an_evening(name):
         if config.model.startswith("factor"):
             assert config.objective.discriminator_width == 256
             step += DISCRIMINATOR
-        boosted = ("dci" in study.metrics) + 1.2 * ("downstream_boosting" in study.metrics)
+        dci = ("dci" in study.metrics) * (0.1 if study.scoring else 1)
+        boosted = dci + 1.2 * ("downstream_boosting" in study.metrics)
         seconds += config.training.steps * step + SCORING[config.dataset] + boosted * BOOSTING[config.dataset]
     assert seconds < EVENING
     told = float(re.search(r"quick: (\d+) core-hours", find_study(name).read_text())[1])
@@ -246,6 +254,26 @@ def test_the_quick_scale_has_the_last_word_and_a_block_the_very_last(tmp_path):
         ("factor-vae", "circles", 4, 50, 20, 8),
     ]
     assert quick.metrics == ("mig",)
+
+
+SET = """
+metrics = ["mig", "dci"]
+set = ["dci.train=2000", "mig.num_bins=30"]
+[[blocks]]
+model = "dvae"
+dataset = "sprites"
+[quick]
+metrics = ["dci"]
+set = ["dci.estimator=fast"]
+"""
+
+
+def test_metrics_have_the_settings_of_the_study_and_then_of_its_quick_scale(tmp_path):
+    full, quick = (study_of(tmp_path, SET, scale) for scale in ("full", "quick"))
+    assert full.scoring == {"dci": {"train": 2000}, "mig": {"num_bins": 30}}
+    assert quick.scoring == {"dci": {"train": 2000, "estimator": "fast"}}
+    assert (full.wanted["mig"].num_bins, full.wanted["dci"].estimator) == (30, "published")
+    assert quick.wanted["dci"].estimator == "fast"
 
 
 def test_kernels_are_one_value_and_a_list_of_them_a_grid(tmp_path):
@@ -374,6 +402,21 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "sprites"\n'
         ('name = "x"\n' + BLOCK + "kernels = 4", "block 1 kernels must be a list of four numbers, not 4"),
         ('name = "x"\n' + BLOCK + 'preset = "quik"', "block 1: unknown preset 'quik'; did you mean 'quick'?"),
         ('name = "x"\n' + BLOCK + 'decoder = "broad"', "block 1: unknown decoder 'broad'; did you mean 'broadcast'?"),
+        (
+            'name = "x"\n' + BLOCK + 'initialiser = "norm"',
+            "block 1: unknown initialiser 'norm'; did you mean 'uniform'?",
+        ),
+        ('name = "x"\nset = ["mig"]\n' + BLOCK, "set: expected METRIC.SETTING=VALUE, such as dci.estimator=fast, not"),
+        ('name = "x"\nset = [3]\n' + BLOCK, 'set must be a list such as ["dci.estimator=fast"]'),
+        ('name = "x"\nset = ["mig.bins=3"]\n' + BLOCK, "set: mig has no setting 'bins'; it has: samples, num_bins"),
+        (
+            'name = "x"\nset = ["dci.estimator=fats"]\n' + BLOCK,
+            "set: dci.estimator must be one of published, fast, not",
+        ),
+        (
+            'name = "x"\nmetrics = ["mig"]\nset = ["dci.train=9"]\n' + BLOCK,
+            "set: settings for dci, which is not among the metrics: mig",
+        ),
         ('name = "x"\n' + BLOCK + "omega = 2", "block 1 omega needs a supervision beside it, one of bce, l2"),
         (
             'name = "x"\n' + BLOCK + 'supervision = "bce"',

@@ -5,6 +5,7 @@ import pytest
 
 from lddr.config import configure
 from lddr.files import alone
+from lddr.metrics.evaluate import read_scores
 from lddr.sweeps import worker
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
@@ -13,7 +14,7 @@ from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # put back afterwards: a worker goes to where the sweep was started
     config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4)
-    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), 1, "cpu", 1000.0)
+    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, 1, "cpu", 1000.0)
 
 
 @pytest.fixture
@@ -30,6 +31,13 @@ def test_a_run_is_trained_and_evaluated_once(order, folder):
     assert carry_out(order) == Answer("finished", trained=False)
     assert (folder / "model.safetensors").stat().st_mtime_ns == weights.st_mtime_ns
     assert (folder / "scores.json").stat().st_mtime_ns == scores.st_mtime_ns
+
+
+def test_the_settings_of_the_metrics_are_the_studys(order, folder):
+    assert carry_out(replace(order, scoring={"mig": {"num_bins": 7}})).state == "finished"
+    assert read_scores(folder)["metrics"]["mig"]["settings"]["num_bins"] == 7
+    assert carry_out(order).state == "finished"  # the published ones again
+    assert read_scores(folder)["metrics"]["mig"]["settings"]["num_bins"] == 20
 
 
 @pytest.mark.parametrize("lock", ["sweep", "run"])  # of another sweep, of `lddr train`

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from lddr.data.dataset import Dataset
 from lddr.errors import UserError
@@ -62,7 +62,7 @@ def evaluate_run(
     there = read_scores(folder)
     chosen = configured(names, settings)
     known = {} if force else there.get("metrics", {})
-    missing = {name: metric for name, metric in chosen.items() if not _is_known(known.get(name), metric, seed, bins)}
+    missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, seed, bins)}
     if not missing:
         return there
     trained = Trained.load(folder)
@@ -156,14 +156,18 @@ def configured(names: Iterable[str] | None, settings: Settings | None = None) ->
 
 def _with(name: str, changes: Mapping[str, Any]) -> Metric:
     kind = metrics[name]
-    known = [setting.name for setting in fields(kind)]
-    for setting in changes:
+    known = {setting.name: setting.type for setting in fields(kind)}
+    for setting, value in changes.items():
         if setting not in known:
             raise UserError(f"{name} has no setting {setting!r}; it has: {', '.join(known) or 'none'}")
+        choices = get_args(known[setting]) if get_origin(known[setting]) is Literal else ()
+        if choices and value not in choices:
+            raise UserError(f"{name}.{setting} must be one of {', '.join(choices)}, not {value!r}")
     return kind(**changes)
 
 
-def _is_known(entry: Mapping[str, Any] | None, metric: Metric, seed: int, bins: int | None) -> bool:
+def is_scored(entry: Mapping[str, Any] | None, metric: Metric, seed: int = 0, bins: int | None = None) -> bool:
+    """Whether an entry of scores.json is of this metric with these settings."""
     asked = _plain(asdict(metric) | {"draw_seed": seed, "bins": bins})
     return entry is not None and asked.items() <= entry.get("settings", {}).items()
 

@@ -67,7 +67,8 @@ def sweep(study: Study, out: Path, options: Options | None = None) -> Outcome:
     """Train and evaluate what the study lacks below `out`; a run that keeps failing does not hold up the others."""
     options, out = options or Options(), out.absolute()
     jobs = [Job(config, out / config.run_name) for config in study.configs]
-    missing = [job for job in jobs if progress_of(job.config, out, study.metrics)[0] != "finished"]
+    wanted = study.wanted
+    missing = [job for job in jobs if progress_of(job.config, out, wanted)[0] != "finished"]
     outcome = Outcome(there=len(jobs) - len(missing))
     if missing:
         order = _orders(study, out, options)
@@ -83,7 +84,7 @@ def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Ord
 
     def order(config: Config) -> Order:
         rest = options.cpus_per_run, device, options.checkpoint_seconds
-        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), *rest)
+        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), study.scoring, *rest)
 
     return order
 

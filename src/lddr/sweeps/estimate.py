@@ -3,7 +3,7 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,8 @@ from lddr.config import Config, Training
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.metrics.evaluate import is_scored
+from lddr.metrics.metric import Metric
 from lddr.objectives.losses import Factor
 from lddr.objectives.supervision import Supervision
 from lddr.sweeps.study import Study
@@ -66,9 +68,10 @@ class Estimate:
 def estimate(study: Study, out: Path, calibration_steps: int = 5, quiet: bool = False) -> Estimate:
     """Look at the run folders below `out` and time a few steps, on one thread, of each kind of run that is left."""
     states: Counter[State] = Counter()
+    wanted = study.wanted
     left: dict[Config, list[tuple[str, int]]] = {}  # dataset and steps of every run that is not trained yet
     for config in study.configs:
-        state, steps = progress(config, out, study.metrics)
+        state, steps = progress(config, out, wanted)
         states[state] += 1
         if steps:
             left.setdefault(shape_of(config), []).append((config.dataset, steps))
@@ -83,12 +86,13 @@ def _share(shape: Config, runs: list[tuple[str, int]], seconds: float | None) ->
     return Share(shape, names, len(runs), sum(steps for _, steps in runs), seconds)
 
 
-def progress(config: Config, out: Path, metrics: Sequence[str]) -> tuple[State, int]:
+def progress(config: Config, out: Path, wanted: Mapping[str, Metric]) -> tuple[State, int]:
     """How far a run is, from its folder alone, and how many training steps it has left."""
     folder, steps = out / config.run_name, config.training.steps
     scores = _scores(folder / "scores.json")
     if scores is not None:
-        return ("finished" if scores.keys() >= set(metrics) else "trained"), 0
+        scored = all(is_scored(scores.get(name), metric) for name, metric in wanted.items())
+        return ("finished" if scored else "trained"), 0
     kept = [int(file.stem) for file in (folder / "checkpoint").glob("*.safetensors") if file.stem.isdigit()]
     return ("begun", steps - max(kept)) if kept else ("new", steps)
 

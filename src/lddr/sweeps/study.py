@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -11,13 +11,15 @@ from typing import Any, Literal, get_args
 from lddr.config import Config, Precision, Training, configure
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
+from lddr.metrics.evaluate import Settings, configured
+from lddr.metrics.metric import Metric
 from lddr.models.nets import INITIALISERS
 from lddr.models.vae import DECODERS, Networks
 from lddr.models.zoo import models
 from lddr.objectives.supervision import FAMILY_OF, Loss, Supervision
 from lddr.sweeps.only import narrowed, unknown
+from lddr.sweeps.scores import METRICS, scores_by_scale
 
-METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "gap")  # the paper's six and its selector
 Scale = Literal["full", "quick"]
 Table = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
@@ -42,6 +44,12 @@ class Study:
     configs: Sequence[Config]
     metrics: Sequence[str] = METRICS
     about: str = ""
+    scoring: Settings = field(default_factory=dict)  # where a metric is not to have its published settings
+
+    @property
+    def wanted(self) -> dict[str, Metric]:
+        """The metrics with their settings."""
+        return configured(self.metrics, self.scoring)
 
 
 def read_study(
@@ -84,20 +92,18 @@ def find_study(study: str | Path) -> Path:
 
 def _study(content: Table, scale: Scale, dataset: str | None) -> Study:
     _check_layout(content, scale)
-    metrics = {"full": content.get("metrics", METRICS)}
-    metrics["quick"] = content.get("quick", {}).get("metrics", metrics["full"])
-    for names in metrics.values():
-        _check_metrics(names)
+    scores = scores_by_scale(content)
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
     for number, block in enumerate(content["blocks"], 1):
         runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
     # seed by seed, so that a sweep that is stopped early has something of everything
     ordered = sorted(runs, key=lambda config: config.training.seed)
-    return Study(content["name"], tuple(ordered), tuple(metrics[scale]), content.get("about", ""))
+    names, scoring = scores[scale]
+    return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
 
 
 def _check_layout(content: Table, scale: str) -> None:
-    kinds = {"name": str, "about": str, "metrics": list, "base": dict, "blocks": list, "quick": dict}
+    kinds = {"name": str, "about": str, "metrics": list, "set": list, "base": dict, "blocks": list, "quick": dict}
     for key, value in content.items():
         if key not in kinds:
             raise UserError(unknown("key", key, kinds))
@@ -117,23 +123,13 @@ def _check_layout(content: Table, scale: str) -> None:
 _WORDS = {str: "text", list: "list", dict: "section", int: "number"}
 
 
-def _check_metrics(names: Any) -> None:
-    from lddr.metrics.metric import metrics
-
-    if not isinstance(names, list | tuple) or not names:
-        raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
-    for name in names:
-        if name not in metrics:
-            raise UserError(f"metrics: {unknown('metric', str(name), metrics)}")
-
-
 def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, dataset: str | None) -> Axes:
     """[base], then the block, and for the quick scale [quick], then the block's own: the last word counts."""
     here, own_quick = f"block {number}", block.get("quick", {})
     if not isinstance(own_quick, dict):
         raise UserError(f"{here} quick must be a section such as {{ seeds = 2 }}, not {own_quick!r}")
     sections = {"[base]": content.get("base", {}), here: _without(block, "quick")}
-    quick = {"[quick]": _without(content.get("quick", {}), "metrics"), f"{here} quick": own_quick}
+    quick = {"[quick]": _without(content.get("quick", {}), "metrics", "set"), f"{here} quick": own_quick}
     axes = {where: _axes(where, section) for where, section in (sections | quick).items()}  # mistakes in all of them
     kept = axes if scale == "quick" else {where: axes[where] for where in sections}
     merged: Axes = {name: values for part in kept.values() for name, values in part.items()}
@@ -147,8 +143,8 @@ def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, data
     return merged
 
 
-def _without(section: Table, key: str) -> Table:
-    return {name: value for name, value in section.items() if name != key}
+def _without(section: Table, *keys: str) -> Table:
+    return {name: value for name, value in section.items() if name not in keys}
 
 
 def _axes(where: str, section: Table) -> Axes:

@@ -4,6 +4,7 @@ import os
 import platform
 import secrets
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ class Order:
     mark: str  # what `mark_of` gives for `out` where the sweep was started
     home: Path  # relative paths of datasets count from here
     metrics: tuple[str, ...]
+    scoring: Mapping[str, Mapping[str, Any]]  # settings of metrics that are not the published ones
     threads: int
     device: str
     checkpoint_seconds: float
@@ -75,7 +77,7 @@ def _train_and_evaluate(order: Order) -> bool:
         dataset = _dataset(config.dataset, config.resolution)
         run(config, order.out, machine, dataset)
         if order.metrics:
-            evaluate_run(folder, order.metrics, jobs=order.threads, quiet=True, dataset=dataset)
+            evaluate_run(folder, order.metrics, settings=order.scoring, jobs=order.threads, quiet=True, dataset=dataset)
         (folder / "error.txt").unlink(missing_ok=True)
     return trained
 

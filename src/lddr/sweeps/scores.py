@@ -1,0 +1,39 @@
+"""Which scores a study wants: names of metrics, and settings of theirs that are not the published ones."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lddr.errors import UserError
+from lddr.metrics.commands import parsed
+from lddr.metrics.evaluate import Settings, configured
+from lddr.metrics.metric import metrics
+from lddr.sweeps.only import unknown
+
+METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "gap")  # the paper's six and its selector
+Scores = tuple[tuple[str, ...], Settings]
+
+
+def scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
+    """What the keys `metrics` and `set` of a study say, on top and in [quick], where the last word counts."""
+    quick = content.get("quick", {})
+    names, scoring = _scores(content.get("metrics", METRICS), content.get("set", []), {})
+    return {"full": (names, scoring), "quick": _scores(quick.get("metrics", names), quick.get("set", []), scoring)}
+
+
+def _scores(names: Any, changes: Any, base: Settings) -> Scores:
+    """The names of metrics, and what is changed of their settings; those of other metrics in `base` are dropped."""
+    if not isinstance(names, list | tuple) or not names:
+        raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
+    for name in names:
+        if name not in metrics:
+            raise UserError(f"metrics: {unknown('metric', str(name), metrics)}")
+    if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
+        raise UserError('set must be a list such as ["dci.estimator=fast"]')
+    kept = {name: settings for name, settings in base.items() if name in names}
+    try:
+        own = parsed(changes)
+        scoring = kept | {name: {**kept.get(name, {}), **settings} for name, settings in own.items()}
+        configured(names, scoring)
+    except UserError as error:
+        raise UserError(f"set: {error}") from error
+    return tuple(names), scoring
