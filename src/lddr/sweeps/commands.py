@@ -9,10 +9,12 @@ from typing import Any
 
 from lddr.config import Config
 from lddr.errors import UserError
+from lddr.runs.tables import shown
 from lddr.sweeps.cluster import Failure, Options, Outcome, sweep
 from lddr.sweeps.study import Scale, Study, read_study
 
 Row = dict[str, str]
+WIDEST = 1000  # characters of the table: lines that the terminal breaks are better than numbers that are cut
 
 
 def run_sweep(
@@ -78,7 +80,7 @@ def _row(point: Config, configs: list[Config], knobs: list[str], metrics: Sequen
     row = {name: _word(settings.get(name)) for name in knobs} | {"runs": f"{len(finished)}/{len(configs)}"}
     for name in ("elbo", *metrics):
         values = [scores[name] for scores in finished if scores.get(name) is not None]
-        row[name] = f"{median(values):.3g}" if values else "-"
+        row[name] = shown(float(median(values))) if values else "-"
     return row
 
 
@@ -125,4 +127,4 @@ def _print(rows: list[Row], study: Study) -> None:
         table.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row.values())
-    Console(width=max(120, Console().width)).print(table)  # a line that is broken once is better than every number
+    Console(width=WIDEST).print(table)
