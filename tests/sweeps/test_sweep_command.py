@@ -127,10 +127,19 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
         )
     rows = score_rows(Study("table", configs, ("mig",)), tmp_path)
     assert rows == [
-        {"model": "factor-vae", "gamma": "10", "runs": "3/3", "elbo": "-1.23e+03", "mig": "0.2"},
-        {"model": "factor-vae", "gamma": "20", "runs": "3/3", "elbo": "-1.23e+03", "mig": "0.6"},
+        {"model": "factor-vae", "gamma": "10", "runs": "3/3", "elbo": "-1234", "mig": "0.2"},
+        {"model": "factor-vae", "gamma": "20", "runs": "3/3", "elbo": "-1234", "mig": "0.6"},
         {"model": "vae", "gamma": "", "runs": "0/1", "elbo": "-", "mig": "-"},
     ]
+
+
+def test_a_table_wider_than_the_screen_cuts_no_number(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [{"model": "dvae"} | {f"a_setting_with_a_long_name_{number}": f"0.{number}23456" for number in range(9)}]
+    commands._print(rows, Study("wide", []))
+    said = capsys.readouterr().out
+    assert all(value in said for value in rows[0].values())
+    assert "…" not in said
 
 
 def test_supervision_is_a_column_where_it_varies(tmp_path):
