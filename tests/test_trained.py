@@ -27,7 +27,7 @@ def test_codes_and_images_have_the_promised_shapes(model, images):
     assert model.reconstruct(images).shape == images.shape
     assert model.decode(np.zeros((3, 2))).shape == (3, 16, 16, 1)
     pictures = model.traverse(images[0], 1)
-    assert pictures.shape == (64 if model.is_discrete else 15, 16, 16, 1)
+    assert pictures.shape == (64 if model.is_discrete else 10, 16, 16, 1)
     assert pictures.min() >= 0
     assert pictures.max() <= 1
 

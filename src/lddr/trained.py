@@ -25,7 +25,7 @@ from lddr.training.checkpoint import load_model, load_module, module_tensors, sa
 from lddr.training.feed import as_tensor
 
 CHUNK = 256  # images that go through the networks at once
-TRAVERSAL = 15  # values of a Gaussian latent, from -2 to 2 of its prior's deviations; figures have every other one
+TRAVERSAL = 10  # values of a Gaussian latent, from two standard deviations below its prior's mean to two above
 
 
 class Trained:

@@ -23,9 +23,9 @@ def runs(tmp_path_factory):
 
 def test_reconstructions_stand_below_their_images(runs):
     figure = run_figures["reconstructions"].draw(runs["dvae"])
-    rows = np.array(figure.axes).reshape(2, 8)
+    rows = np.array(figure.axes).reshape(2, 10)
     assert [axes.get_ylabel() for axes in rows[:, 0]] == ["input", "output"]
-    images = drawn_images(Circles(16), 8)
+    images = drawn_images(Circles(16), 10)
     outputs = Trained.load(runs["dvae"].folder).reconstruct(images)
     for top, bottom, image, output in zip(*rows, images, outputs, strict=True):
         assert np.array_equal(top.images[0].get_array(), np.broadcast_to(image, (16, 16, 3)))
@@ -34,7 +34,7 @@ def test_reconstructions_stand_below_their_images(runs):
 
 def test_traversals_are_rows_of_pictures_with_names(runs):
     figure = run_figures["traversals"].draw(runs["dvae"])
-    rows = np.array(figure.axes).reshape(2, 8)
+    rows = np.array(figure.axes).reshape(2, 10)
     assert [axes.get_ylabel() for axes in rows[:, 0]] == ["x", "y"]
     assert [axes.get_title() for axes in rows[0][[0, -1]]] == ["0.2", "0.8"]
     assert "its active categories" in run_figures["traversals"].caption(runs["dvae"])
@@ -43,9 +43,9 @@ def test_traversals_are_rows_of_pictures_with_names(runs):
 
 def test_the_report_shows_reconstructions_beside_traversals(runs):
     figure = figures["traversals"].draw([runs["dvae"]])
-    rows = np.array(figure.axes).reshape(2, 2 + 1 + 8)
+    rows = np.array(figure.axes).reshape(2, 2 + 1 + 10)
     assert [axes.get_title() for axes in rows[0, :2]] == ["input", "output"]
-    assert [len(axes.images) for axes in rows[1]] == [1, 1, 0, *8 * [1]]
+    assert [len(axes.images) for axes in rows[1]] == [1, 1, 0, *10 * [1]]
 
 
 def test_the_masked_run_with_the_lowest_risk_is_the_example():

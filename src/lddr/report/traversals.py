@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lddr.trained import Trained
 
 Floats = NDArray[np.float32]
-COLUMNS = 8  # values at most
+COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
 SHOWN = 10  # latents at most
 MEASURED = 256  # images that tell which latents are in use
 IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is not in use
