@@ -10,7 +10,7 @@ from PIL import Image
 
 import lddr
 from lddr.data.load import load_dataset
-from lddr.explorer.opened import ASLEEP
+from lddr.explorer.open_model import ASLEEP
 from lddr.explorer.pictures import LARGEST_UPLOAD
 from tests.explorer.conftest import serving
 

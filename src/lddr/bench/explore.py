@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 MOVES, OPENINGS, RUNS = 40, 10, 1000
 LIMITS = {"slider": 100.0, "open": 3000.0}  # milliseconds
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-SERVE = """
-import sys
-from pathlib import Path
-from lddr.explorer.commands import explore
-
-explore(Path(sys.argv[1]), port=0, open_browser=False)
-"""
 # from the event to the end of the frame that shows the new picture; then a frame of rest
 MOVE = """async place => {
   const slider = document.querySelectorAll(".latent input[type=range]")[0];
@@ -113,7 +106,7 @@ def browser() -> Iterator["Page"]:
 @contextmanager
 def explorer(root: Path) -> Iterator[str]:
     """The address of an explorer in a process of its own, as somebody would start it."""
-    command = [sys.executable, "-c", SERVE, str(root)]
+    command = [sys.executable, "-m", "lddr", "explore", str(root), "--port", "0", "--no-open-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -1,11 +1,22 @@
 """`lddr explore`."""
 
+import os
+import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
 from lddr.cli.app import app
+from lddr.errors import UserError
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from starlette.types import ASGIApp
+
+PASSWORD = "LDDR_PASSWORD"
 
 
 @app.command
@@ -25,6 +36,44 @@ def explore(
         password: Ask for this password; better set LDDR_PASSWORD, which other users of the machine cannot see.
         open_browser: Open the page in the browser.
     """
-    from lddr.explorer.commands import explore
+    try:
+        from lddr.explorer.address import is_loopback, listening
+        from lddr.explorer.server import LOOPBACK, create_app
+    except ImportError as error:
+        raise UserError("the explorer is not installed; get it with: pip install 'lddr[explore]'") from error
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}; give the one that holds the runs")
+    secret, is_local = chosen_password(password), is_loopback(host)
+    if not is_local:
+        print(f"lddr: {warning(host, secret is not None)}", file=sys.stderr, flush=True)
+    with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
+        _serve(create_app(folder, secret, LOOPBACK | {host} if is_local else None), host, place, open_browser)
 
-    explore(folder, host, port, password, open_browser)
+
+def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: bool) -> None:
+    import threading
+    import webbrowser
+
+    from lddr.explorer.address import url
+    from lddr.explorer.server import server
+
+    address = url(host, place.getsockname()[1])
+    print(f"the explorer is at {address} (Ctrl-C ends it)", flush=True)
+    if open_browser:  # the socket listens already: what the browser asks waits until the server is there
+        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+    server(application).run(sockets=[place])
+
+
+def chosen_password(given: str | None) -> str | None:
+    """What was given, else what the environment says; an empty one is a mistake, not an open door."""
+    password = os.environ.get(PASSWORD) if given is None else given
+    if password == "":
+        raise UserError(f"the password is empty; give one with --password or {PASSWORD}, or leave both out")
+    return password
+
+
+def warning(host: str, has_password: bool) -> str:
+    """What a user should know who opens the page to others."""
+    who = "whoever knows the password" if has_password else "everybody"
+    remedy = "" if has_password else f"; set a password with --password or {PASSWORD}"
+    return f"{who} who can reach {host} can see these runs, and nothing is encrypted on the way{remedy}"

@@ -5,9 +5,9 @@ from pathlib import Path
 from lddr.data.dataset import Dataset, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
-from lddr.explorer.opened import Opened, latent_of
-from lddr.explorer.shelf import Shelf
+from lddr.explorer.open_model import OpenModel, latent_of
 from lddr.trained import Trained
 
 MODELS, DATASETS = 8, 4  # kept in memory
@@ -18,10 +18,14 @@ class Models:
     """Opens the models of run folders and keeps the last few of them."""
 
     def __init__(self) -> None:
-        self._datasets: Shelf[tuple[str, int | None], Dataset] = Shelf(lambda key: load_dataset(*key), DATASETS)
-        self._models: Shelf[tuple[Path, tuple[int, ...]], Opened] = Shelf(lambda key: self._load(key[0]), MODELS)
+        self._datasets: SharedCache[tuple[str, int | None], Dataset] = SharedCache(
+            lambda key: load_dataset(*key), DATASETS
+        )
+        self._models: SharedCache[tuple[Path, tuple[int, ...]], OpenModel] = SharedCache(
+            lambda key: self._load(key[0]), MODELS
+        )
 
-    def opened(self, folder: Path) -> Opened:
+    def opened(self, folder: Path) -> OpenModel:
         """The model of a folder; a file that was written anew is read anew."""
         try:
             facts = (folder / "model.safetensors").stat()
@@ -31,13 +35,13 @@ class Models:
             raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
         return self._models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 
-    def _load(self, folder: Path) -> Opened:
+    def _load(self, folder: Path) -> OpenModel:
         trained = Trained.load(folder)
         try:
             dataset = self._datasets.get((trained.config.dataset, trained.config.resolution))
             if dataset.image_shape != trained.image_shape:
                 raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
         except (UserError, OSError, ValueError) as error:
-            return Opened(trained, None, str(error), None)
+            return OpenModel(trained, None, str(error), None)
         drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), SAMPLED))
-        return Opened(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
+        return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())

@@ -18,18 +18,18 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from lddr.errors import UserError
+from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import Catalogue, GoneError, about
 from lddr.explorer.guard import LOOPBACK, Guard
 from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, png
 from lddr.explorer.scores import curves, information, report
-from lddr.explorer.shelf import Shelf
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
     import uvicorn
 
     from lddr.explorer.models import Models
-    from lddr.explorer.opened import Opened
+    from lddr.explorer.open_model import OpenModel
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_QUESTION = 100_000  # bytes of JSON
@@ -58,7 +58,7 @@ class Answers:
     def __init__(self, root: Path) -> None:
         self.catalogue = Catalogue(root)
         self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
-        self._models: Shelf[None, Models] = Shelf(lambda _: _prepared(), 1)
+        self._models: SharedCache[None, Models] = SharedCache(lambda _: _prepared(), 1)
 
     def routes(self) -> list[Route | Mount]:
         run = "/api/runs/{token}"
@@ -127,7 +127,7 @@ class Answers:
         """Something from the files of the run that is asked for."""
         return await asyncio.to_thread(lambda: read(self.catalogue.run(request.path_params["token"])))
 
-    async def _ask(self, request: Request, ask: Callable[["Opened"], T]) -> T:
+    async def _ask(self, request: Request, ask: Callable[["OpenModel"], T]) -> T:
         """Something of the model of the run that is asked for."""
 
         def answer() -> T:

@@ -10,7 +10,7 @@ Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing")
 
 
-class Shelf(Generic[Key, Thing]):
+class SharedCache(Generic[Key, Thing]):
     """The things used last, each made once however many ask for it at the same time; a failure is not kept."""
 
     def __init__(self, make: Callable[[Key], Thing], limit: int) -> None:

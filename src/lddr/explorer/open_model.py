@@ -24,7 +24,7 @@ GRID = 14  # lines of a latent space in each direction
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenModel:
     """A model, its images or the reason why they are not here, and the mean KL of every latent if they are."""
 
     trained: Trained

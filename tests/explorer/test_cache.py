@@ -5,24 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.explorer.shelf import Shelf
+from lddr.explorer.cache import SharedCache
 
 
 @given(st.lists(st.integers(0, 6)), st.integers(1, 4))
 def test_the_last_used_are_kept_and_no_more(keys, limit):
     made = []
-    shelf = Shelf(lambda key: made.append(key) or str(key), limit)
-    model = []  # the keys on the shelf, used longest ago first
+    cache = SharedCache(lambda key: made.append(key) or str(key), limit)
+    model = []  # the keys on the cache, used longest ago first
     for key in keys:
         is_there = key in model
-        assert shelf.get(key) == str(key)
+        assert cache.get(key) == str(key)
         assert (made[-1:] == [key]) or is_there
         model = [other for other in model if other != key] + [key]
         model = model[-limit:]
-        assert len(shelf) == len(model)
+        assert len(cache) == len(model)
         before = len(made)
         for other in model:
-            shelf.get(other)
+            cache.get(other)
         assert len(made) == before
 
 
@@ -34,9 +34,9 @@ def test_what_many_ask_for_is_made_once():
         made.append(key)
         return object()
 
-    shelf = Shelf(make, 2)
+    cache = SharedCache(make, 2)
     with ThreadPoolExecutor(8) as pool:
-        promises = [pool.submit(shelf.get, "model") for _ in range(8)]
+        promises = [pool.submit(cache.get, "model") for _ in range(8)]
         go.set()
         assert len({id(promise.result(60)) for promise in promises}) == 1
     assert made == ["model"]
@@ -44,10 +44,10 @@ def test_what_many_ask_for_is_made_once():
 
 def test_a_slow_thing_does_not_hold_up_another():
     go = threading.Event()
-    shelf = Shelf(lambda key: go.wait(60) if key == "slow" else key, 4)
+    cache = SharedCache(lambda key: go.wait(60) if key == "slow" else key, 4)
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(shelf.get, "slow")
-        assert shelf.get("quick") == "quick"
+        slow = pool.submit(cache.get, "slow")
+        assert cache.get("quick") == "quick"
         assert not slow.done()
         go.set()
         assert slow.result(60) is True
@@ -62,8 +62,8 @@ def test_a_failure_is_not_kept():
             raise answer
         return answer
 
-    shelf = Shelf(make, 2)
+    cache = SharedCache(make, 2)
     with pytest.raises(ValueError, match="not yet"):
-        shelf.get("model")
-    assert len(shelf) == 0
-    assert shelf.get("model") == "now"
+        cache.get("model")
+    assert len(cache) == 0
+    assert cache.get("model") == "now"

@@ -1,0 +1,28 @@
+import pytest
+
+from lddr.errors import UserError
+from lddr.explorer.address import is_loopback, listening, url
+
+LOCAL = ("127.0.0.1", "127.8.8.8", "::1", "localhost")
+REMOTE = ("0.0.0.0", "::", "192.168.1.4", "example.org", "localhost.example.org")
+
+
+@pytest.mark.parametrize("host", LOCAL + REMOTE)
+def test_which_addresses_only_this_machine_reaches(host):
+    assert is_loopback(host) == (host in LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [("127.0.0.1", "http://127.0.0.1:5"), ("::1", "http://[::1]:5"), ("0.0.0.0", "http://127.0.0.1:5")],
+)
+def test_the_address_to_type(host, address):
+    assert url(host, 5) == address
+
+
+def test_a_port_that_is_taken_is_a_sentence():
+    with listening("127.0.0.1", 0) as place:
+        with pytest.raises(UserError, match="choose another with --port"):
+            listening("127.0.0.1", place.getsockname()[1])
+    with pytest.raises(UserError, match="0 to 65535"):
+        listening("127.0.0.1", 70_000)
