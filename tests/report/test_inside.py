@@ -6,7 +6,7 @@ from matplotlib.patches import Rectangle
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures import run_figures
-from lddr.report.inside import best_factors, factor_names, posterior_panels
+from lddr.report.inside import best_factors, posterior_panels
 from lddr.runs.index import list_runs, read_run
 from lddr.trained import train
 
@@ -21,10 +21,6 @@ def scored(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "scores.json").write_text(json.dumps({"training": {}, "metrics": {"mig": mig}}))
     return read_run(tmp_path)
-
-
-def test_factors_have_their_names(scored):
-    assert factor_names(scored) == ["floor hue", "scale", "angle"]
 
 
 def test_information_is_a_share_of_the_entropy_of_named_factors(scored):

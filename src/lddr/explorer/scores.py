@@ -2,57 +2,24 @@
 
 import json
 import math
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lddr.errors import UserError
 from lddr.runs.index import Run
+from lddr.runs.information import Information, information_of
 from lddr.training.tracking import read_log
 
-LEAST_SHARE = 0.1  # of a factor's entropy that a latent must tell to be called after it
 MOST_POINTS = 400  # of a curve
 DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
-@dataclass(frozen=True)
-class Information:
-    """The mutual information in nats between latents and factors, and the entropy of every factor."""
-
-    factors: list[str]
-    matrix: NDArray[np.float64]  # (latents, factors)
-    entropies: NDArray[np.float64]  # (factors,)
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """The part of each factor's entropy that each latent tells: (latents, factors)."""
-        known = np.where(self.entropies > 0, self.entropies, np.inf)
-        return self.matrix / known
-
-    def label(self, latent: int) -> tuple[str, float] | None:
-        """The factor this latent tells the most of, and how much of it; None if it is next to nothing."""
-        shares = self.shares[latent]
-        best = int(shares.argmax())
-        return (self.factors[best], float(shares[best])) if shares[best] >= LEAST_SHARE else None
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"factors": self.factors, "matrix": self.matrix.tolist(), "shares": self.shares.tolist()}
-
-
 def information(folder: Path) -> Information | None:
-    """What MIG has found about a run, with the names of the factors; None if it was not scored."""
-    try:
-        entry = json.loads((folder / "scores.json").read_bytes())["metrics"]["mig"]
-        factors = json.loads((folder / "config.json").read_bytes())["dataset"]["factors"]
-        names = [name for name in factors if name not in entry.get("factors_left_out", {})]
-        matrix = np.nan_to_num(np.array(entry["mutual_information"], np.float64))
-        entropies = np.nan_to_num(np.array(entry["entropies"], np.float64))
-    except DAMAGE:
-        return None
-    fits = matrix.ndim == 2 and matrix.shape[1:] == entropies.shape == (len(names),) and names
-    return Information(names, matrix, entropies) if fits else None
+    """What MIG has found about a run; None if it was not scored."""
+    with suppress(UserError):
+        return information_of(folder)
+    return None
 
 
 def report(run: Run) -> dict[str, Any]:

@@ -1,51 +1,34 @@
 """What a model's latents hold: information about each factor, and how sure the posterior is of its categories."""
 
-import json
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lddr.errors import UserError
-from lddr.metrics.evaluate import read_scores
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures import dataset_of, drawn_images, figure, model_of, run_figures
 from lddr.report.style import HIGHLIGHT, INK, PAPER, SEQUENTIAL, new_figure, styled
 from lddr.runs.index import Run
+from lddr.runs.information import information_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 IMAGES = 200  # whose posteriors are shown
-WORTH_A_WORD = 0.1  # of a factor's entropy
-
-
-def factor_names(run: Run, left_out: Any = ()) -> list[str]:
-    """The dataset's factors by name, without those that metrics left out."""
-    names = json.loads((run.folder / "config.json").read_text())["dataset"]["factors"]
-    return [name.replace("_", " ") for name in names if name not in left_out]
-
-
-def shares_of(run: Run) -> tuple[Floats, list[str]]:
-    """The mutual information of latents with factors, as a share of the factor's entropy, and the factors' names."""
-    entry = read_scores(run.folder).get("metrics", {}).get("mig", {})
-    if entry.get("score") is None:
-        reason = entry.get("reason") or "get it with: lddr evaluate RUN --metrics mig"
-        raise UndefinedError(f"{run.name} has no mutual information with factors; {reason}")
-    shares = np.array(entry["mutual_information"]) / np.maximum(entry["entropies"], 1e-12)
-    return shares, factor_names(run, entry.get("factors_left_out", ()))
 
 
 def best_factors(run: Run) -> dict[int, str]:
     """What each latent knows most of, as far as that is known and worth a word: latent → factor."""
     try:
-        shares, names = shares_of(run)
+        known = information_of(run.folder)
     except UserError:
         return {}
-    return {latent: names[row.argmax()] for latent, row in enumerate(shares) if row.max() > WORTH_A_WORD}
+    labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
+    return {latent: label[0].replace("_", " ") for latent, label in labels.items() if label}
 
 
 def _information_caption(run: Run) -> str:
@@ -58,7 +41,8 @@ def _information_caption(run: Run) -> str:
 @figure(run_figures, "information", "Information about the factors", 40, _information_caption)
 def information(run: Run) -> "Figure":
     """Latents by factors, from the MIG's matrix."""
-    return information_matrix(*shares_of(run))
+    known = information_of(run.folder)
+    return information_matrix(known.shares, [name.replace("_", " ") for name in known.factors])
 
 
 @styled

@@ -1,0 +1,55 @@
+"""How much of which factor each latent of a run tells, as its MIG found out."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lddr.metrics.metric import UndefinedError
+
+LEAST_SHARE = 0.1  # of a factor's entropy that a latent must tell to be called after it
+DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Information:
+    """The mutual information in nats between latents and factors, and the entropy of every factor."""
+
+    factors: list[str]
+    matrix: NDArray[np.float64]  # (latents, factors)
+    entropies: NDArray[np.float64]  # (factors,)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The part of each factor's entropy that each latent tells: (latents, factors); none of a constant factor."""
+        return self.matrix / np.where(self.entropies > 0, self.entropies, np.inf)
+
+    def label(self, latent: int) -> tuple[str, float] | None:
+        """The factor this latent tells the most of, and how much of it; None if it is next to nothing."""
+        shares = self.shares[latent]
+        best = int(shares.argmax())
+        return (self.factors[best], float(shares[best])) if shares[best] >= LEAST_SHARE else None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"factors": self.factors, "matrix": self.matrix.tolist(), "shares": self.shares.tolist()}
+
+
+def information_of(folder: Path) -> Information:
+    """What is known about a run, or a sentence that says why nothing is."""
+    try:
+        entry = json.loads((folder / "scores.json").read_bytes())["metrics"]["mig"]
+        if entry["score"] is None:
+            raise UndefinedError(f"{folder.name} has no mutual information with factors: {entry['reason']}")
+        factors = json.loads((folder / "config.json").read_bytes())["dataset"]["factors"]
+        names = [name for name in factors if name not in entry.get("factors_left_out", {})]
+        matrix = np.nan_to_num(np.array(entry["mutual_information"], np.float64))
+        entropies = np.nan_to_num(np.array(entry["entropies"], np.float64))
+    except DAMAGE:
+        names, matrix, entropies = [], np.empty((0, 0)), np.empty(0)
+    if not names or matrix.ndim != 2 or not matrix.shape[1:] == entropies.shape == (len(names),):
+        cure = "get it with: lddr evaluate RUN --metrics mig"
+        raise UndefinedError(f"{folder.name} has no mutual information with factors; {cure}")
+    return Information(names, matrix, entropies)
