@@ -14,6 +14,7 @@ from PIL import Image
 from lddr.data.arrays import MappedImages, Rows, Shape, converted
 from lddr.data.columns import columns_of_csv, columns_of_npz, factor_table
 from lddr.data.dataset import Dataset, Images
+from lddr.data.pictures import flattened
 from lddr.data.stored import NpzArray
 from lddr.errors import UserError
 
@@ -83,16 +84,8 @@ def _is_grey(file: Path) -> bool:
 
 
 def _decoded(file: Path, resolution: int, channels: int) -> Rows:
-    """(resolution, resolution, channels); what is transparent becomes black."""
-
-    def decode(picture: Image.Image) -> Rows:
-        if picture.mode.startswith("I"):  # 16 bits: keep the upper eight
-            picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
-        if picture.has_transparency_data:
-            picture = Image.alpha_composite(Image.new("RGBA", picture.size, "black"), picture.convert("RGBA"))
-        return _scaled(np.asarray(picture.convert("L" if channels == 1 else "RGB")), resolution)
-
-    return _opened(file, decode)
+    """(resolution, resolution, channels)."""
+    return _opened(file, lambda picture: _scaled(np.asarray(flattened(picture, channels)), resolution))
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:

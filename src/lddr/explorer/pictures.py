@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from lddr.data.pictures import flattened
 from lddr.errors import UserError
 
 FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/bmp": "BMP"}
 LARGEST_UPLOAD = 5_000_000  # bytes
-MOST_PIXELS = 40_000_000  # a few kilobytes can claim to be a picture of many gigabytes
+MOST_PIXELS = 16_000_000  # a few kilobytes can claim to be a picture of many gigabytes
 DAMAGE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 
-Picture = NDArray[np.uint8]  # (height, width, channels)
+Pixels = NDArray[np.uint8]  # (height, width, channels)
 
 
 def as_bytes(images: NDArray[np.floating]) -> NDArray[np.uint8]:
@@ -22,7 +23,7 @@ def as_bytes(images: NDArray[np.floating]) -> NDArray[np.uint8]:
     return np.rint(255 * np.clip(images, 0, 1)).astype(np.uint8)
 
 
-def png(picture: Picture) -> bytes:
+def png(picture: Pixels) -> bytes:
     """The bytes of a PNG file, packed fast rather than small."""
     plain = picture[:, :, 0] if picture.shape[2] == 1 else picture
     buffer = BytesIO()
@@ -30,32 +31,24 @@ def png(picture: Picture) -> bytes:
     return buffer.getvalue()
 
 
-def data_url(picture: Picture) -> str:
+def data_url(picture: Pixels) -> str:
     return "data:image/png;base64," + base64.b64encode(png(picture)).decode()
 
 
-def strip(pictures: NDArray[np.uint8]) -> Picture:
+def strip(pictures: NDArray[np.uint8]) -> Pixels:
     """Side by side: (count, height, width, channels) → (height, count * width, channels)."""
     return np.concatenate(list(pictures), axis=1)
 
 
-def from_upload(content: bytes, shape: tuple[int, int, int]) -> Picture:
+def from_upload(content: bytes, shape: tuple[int, int, int]) -> Pixels:
     """What somebody sent, in the size and the channels a model knows; what is transparent becomes black."""
     height, width, channels = shape
     try:
         with Image.open(BytesIO(content), formats=tuple(FORMATS.values())) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise UserError(f"this picture has {picture.width}x{picture.height} pixels; send a smaller one")
-            flat = _flattened(ImageOps.exif_transpose(picture), "L" if channels == 1 else "RGB")
+            flat = flattened(ImageOps.exif_transpose(picture), channels)
             scaled = flat.resize((width, height), Image.Resampling.LANCZOS)
     except DAMAGE as error:
         raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error
     return np.asarray(scaled).reshape(shape)
-
-
-def _flattened(picture: Image.Image, mode: str) -> Image.Image:
-    if picture.mode.startswith("I"):  # 16 bits: keep the upper eight
-        picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
-    if picture.has_transparency_data:
-        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "black"), picture.convert("RGBA"))
-    return picture.convert(mode)

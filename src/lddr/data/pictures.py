@@ -1,0 +1,13 @@
+"""What becomes of a picture, whoever it comes from: eight bits, nothing transparent, grey or in colours."""
+
+import numpy as np
+from PIL import Image
+
+
+def flattened(picture: Image.Image, channels: int) -> Image.Image:
+    """With 1 or 3 channels; what is transparent becomes black."""
+    if picture.mode.startswith("I"):  # 16 bits: keep the upper eight
+        picture = Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8))
+    if picture.has_transparency_data:
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, "black"), picture.convert("RGBA"))
+    return picture.convert("L" if channels == 1 else "RGB")
