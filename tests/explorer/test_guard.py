@@ -1,9 +1,14 @@
+import asyncio
 import base64
 
 import pytest
 import requests
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.responses import PlainTextResponse
 
-from lddr.explorer.guard import host_name
+from lddr.explorer.guard import LOOPBACK, Guard, host_name
+from lddr.explorer.password import FREE_TRIES, Password
 from tests.explorer.conftest import serving
 
 
@@ -39,7 +44,19 @@ def test_names_of_this_machine_are_answered(empty, host):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example", ""]
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "[::1].evil.example",
+        "[::1]evil.example",
+        "[::1",
+        "[::1]:80:80",
+        "localhost@evil.example",
+        "",
+    ],
 )
 def test_a_foreign_name_for_this_machine_is_refused(empty, host):
     refused = answer(empty, Host=host)
@@ -47,9 +64,11 @@ def test_a_foreign_name_for_this_machine_is_refused(empty, host):
     assert refused.json()["message"]
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1"])
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", "//", ""])
 def test_another_site_cannot_ask(empty, origin):
-    assert answer(empty, "post", "/api/runs/0/decode", Origin=origin).status_code == 403
+    refused = answer(empty, "post", "/api/runs/0/decode", Origin=origin)
+    assert refused.status_code == 403
+    assert "content-security-policy" in refused.headers
 
 
 def test_a_preflight_of_another_site_is_refused(empty):
@@ -72,7 +91,44 @@ def test_a_password_is_asked_for_everything(tmp_path, path):
 
 
 @pytest.mark.parametrize(
-    ("host", "name"), [("a.b:80", "a.b"), ("A", "a"), ("[::1]:80", "::1"), ("[::1]", "::1"), ("[::1", "::1"), ("", "")]
+    ("host", "name"), [("a.b:80", "a.b"), ("A", "a"), ("[::1]:80", "::1"), ("[::1]", "::1"), ("[::1", None), ("", None)]
 )
 def test_the_name_in_a_host_header(host, name):
     assert host_name(host) == name
+
+
+HEADERS = st.dictionaries(
+    st.sampled_from([b"host", b"origin", b"authorization", b"content-type", b"content-length"]),
+    st.one_of(
+        st.binary(max_size=30),
+        st.sampled_from([b"localhost", b"[::1]", b"http://[", b"Basic \xff", b"Basic Og==", b"basic", b"-1"]),
+    ),
+)
+
+
+@given(headers=HEADERS, password=st.sampled_from([None, "open"]))
+def test_no_header_brings_it_out_of_step(headers, password):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def application(scope, receive, send):
+        await PlainTextResponse("in")(scope, receive, send)
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": list(headers.items()), "client": ("::1", 5)}
+    asyncio.run(Guard(application, LOOPBACK, password and Password(password))(scope, None, send))
+    assert sent[0]["status"] in (200, 400, 401, 403, 429)
+    assert b"content-security-policy" in dict(sent[0]["headers"])
+
+
+def test_whoever_guesses_has_to_wait_even_with_the_right_password(tmp_path):
+    with serving(tmp_path, password="open", hosts=None) as address:
+        for _ in range(FREE_TRIES):
+            assert answer(address).status_code == 401  # a browser asks without a password at first: that is no guess
+        statuses = [answer(address, Authorization=basic(f"guess {number}")).status_code for number in range(FREE_TRIES)]
+        assert statuses == [401] * (FREE_TRIES - 1) + [429]
+        refused = answer(address, Authorization=basic("open"))
+        assert refused.status_code == 429
+        assert int(refused.headers["retry-after"]) >= 1
+        assert "wait" in refused.json()["message"]

@@ -2,6 +2,9 @@ import base64
 import io
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -10,8 +13,9 @@ from PIL import Image
 
 import lddr
 from lddr.data.load import load_dataset
+from lddr.explorer import server
 from lddr.explorer.open_model import ASLEEP
-from lddr.explorer.pictures import LARGEST_UPLOAD
+from lddr.explorer.pictures import LARGEST_UPLOAD, from_upload
 from tests.explorer.conftest import serving
 
 IMAGES = load_dataset("circles", 16)
@@ -157,10 +161,36 @@ def test_rubbish_is_refused_in_a_sentence(address, tokens, content):
 
 
 def test_a_picture_that_would_fill_the_memory_is_refused(address, tokens):
-    bomb = as_png(np.zeros((7000, 7000), np.uint8))
-    assert len(bomb) < 100_000
+    bomb = as_png(np.zeros((6300, 6300), np.uint8))
+    assert len(bomb) < 40_000
     answer = post(address, f"/api/runs/{tokens['dvae']}/encode", bomb, "image/png")
     assert (answer.status_code, "send a smaller one" in answer.text) == (400, True)
+
+
+def test_many_pictures_at_once_do_not_hold_up_the_others(root, tokens, monkeypatch):
+    go, at_once, most = threading.Event(), 0, []
+
+    def slow(content, shape):
+        nonlocal at_once
+        at_once += 1
+        most.append(at_once)
+        go.wait(60)
+        at_once -= 1
+        return from_upload(content, shape)
+
+    monkeypatch.setattr(server, "from_upload", slow)
+    sent = as_png(IMAGES.images([5])[0, :, :, 0])
+    path = f"/api/runs/{tokens['dvae']}"
+    with serving(root) as address, ThreadPoolExecutor(2 * server.MOST_UPLOADS) as pool:
+        question = (post, address, f"{path}/encode", sent, "image/png")
+        promises = [pool.submit(*question) for _ in range(2 * server.MOST_UPLOADS)]
+        refused = [promise.result() for promise in islice(as_completed(promises), server.MOST_UPLOADS)]
+        assert post(address, f"{path}/decode", {"values": [0, 0]}).ok
+        go.set()
+        statuses = sorted(promise.result().status_code for promise in promises)
+    assert all("send this one again" in answer.text for answer in refused)
+    assert statuses == [200] * server.MOST_UPLOADS + [503] * server.MOST_UPLOADS
+    assert max(most) == 1
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", "image/svg+xml", "text/html", ""])

@@ -43,7 +43,7 @@ def explore(
         raise UserError("the explorer is not installed; get it with: pip install 'lddr[explore]'") from error
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; give the one that holds the runs")
-    secret, is_local = chosen_password(password), is_loopback(host)
+    secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
         print(f"lddr: {warning(host, secret is not None)}", file=sys.stderr, flush=True)
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
@@ -62,14 +62,6 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
     if open_browser:  # the socket listens already: what the browser asks waits until the server is there
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     server(application).run(sockets=[place])
-
-
-def chosen_password(given: str | None) -> str | None:
-    """What was given, else what the environment says; an empty one is a mistake, not an open door."""
-    password = os.environ.get(PASSWORD) if given is None else given
-    if password == "":
-        raise UserError(f"the password is empty; give one with --password or {PASSWORD}, or leave both out")
-    return password
 
 
 def warning(host: str, has_password: bool) -> str:

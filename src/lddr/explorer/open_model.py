@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lddr.data.array import as_images
 from lddr.data.dataset import Dataset, stream
 from lddr.errors import UserError
-from lddr.explorer.pictures import Picture, as_bytes, data_url, from_upload, strip
+from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
 from lddr.explorer.scores import Information
 from lddr.models.categorical import CategoricalLatent
 from lddr.models.latent import Latent
@@ -56,15 +56,15 @@ class OpenModel:
         about = {"index": number, "factors": dataset.space.factors_of(number).tolist()}
         return about | self._seen(dataset.images([number])[0])
 
-    def uploaded(self, content: bytes) -> dict[str, Any]:
+    def sent(self, picture: Pixels) -> dict[str, Any]:
         """A picture that somebody sent, as the model sees it."""
-        return {"index": None, "factors": None} | self._seen(from_upload(content, self.trained.image_shape))
+        return {"index": None, "factors": None} | self._seen(picture)
 
-    def decoded(self, values: Any) -> Picture:
+    def decoded(self, values: Any) -> Pixels:
         """The picture of a value for every latent."""
         return as_bytes(self.trained.decode(self._checked(values)[np.newaxis]))[0]
 
-    def traversal(self, values: Any, latent: Any, count: Any = None) -> Picture:
+    def traversal(self, values: Any, latent: Any, count: Any = None) -> Pixels:
         """The pictures of all values of one latent, or of `count` of them, the others kept, side by side."""
         code = self._checked(values)
         if type(latent) is not int or not (count is None or (type(count) is int and 2 <= count <= 100)):
@@ -76,7 +76,7 @@ class OpenModel:
         codes[:, latent] = places
         return strip(as_bytes(self.trained.decode(codes)))
 
-    def reconstructions(self, count: int = 10) -> Picture:
+    def reconstructions(self, count: int = 10) -> Pixels:
         """Some images, always the same, and below each what the model makes of it."""
         dataset = self._images()
         originals = dataset.images(dataset.space.sample(stream(1, "explorer"), count))
@@ -111,7 +111,7 @@ class OpenModel:
             raise UserError(f"give the number of an image, from 0 to {len(dataset) - 1}")
         return number
 
-    def _seen(self, picture: Picture) -> dict[str, Any]:
+    def _seen(self, picture: Pixels) -> dict[str, Any]:
         """Reconstruction, and the posterior of every latent over its active categories."""
         latent = latent_of(self.trained, picture[np.newaxis])
         values = latent.mean[0].tolist()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -21,7 +21,8 @@ from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import Catalogue, GoneError, about
 from lddr.explorer.guard import LOOPBACK, Guard
-from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, png
+from lddr.explorer.password import Password
+from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, Pixels, from_upload, png
 from lddr.explorer.scores import curves, information, report
 from lddr.runs.index import Run
 
@@ -33,23 +34,29 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 LARGEST_QUESTION = 100_000  # bytes of JSON
+MOST_UPLOADS = 8  # at once
 T = TypeVar("T")
 
 
 def create_app(root: Path, password: str | None = None, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
     """The application over the runs below a folder; `hosts` are the names it may be called by, None for any."""
     answers = Answers(root)
-    handlers = {UserError: answers.mistake, HTTPException: _refused, Exception: _broken}
+    handlers = {UserError: answers.mistake, HTTPException: _refused, ClientDisconnect: _gone, Exception: _broken}
     app = Starlette(routes=answers.routes(), exception_handlers=handlers)
-    return Guard(app, hosts, password)  # around everything, so that the answer to an error is guarded too
+    return Guard(
+        app, hosts, None if password is None else Password(password)
+    )  # around everything, so that the answer to an error is guarded too
 
 
 def server(app: ASGIApp) -> "uvicorn.Server":
     """What serves the application; it needs a socket that listens."""
     import uvicorn
 
-    settings = {"log_level": "warning", "server_header": False, "ws": "none", "timeout_graceful_shutdown": 2}
-    return uvicorn.Server(uvicorn.Config(app, **settings))  # type: ignore[arg-type]
+    from lddr.explorer.patience import PatientProtocol
+
+    settings: dict[str, Any] = {"log_level": "warning", "server_header": False, "ws": "none", "http": PatientProtocol}
+    settings["proxy_headers"] = False  # or anybody on this machine could give wrong passwords under any address
+    return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
 
 
 class Answers:
@@ -58,6 +65,8 @@ class Answers:
     def __init__(self, root: Path) -> None:
         self.catalogue = Catalogue(root)
         self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
+        self._decoder = ThreadPoolExecutor(1, "pictures")  # apart, so that nobody's slider waits for large pictures
+        self._uploads = 0
         self._models: SharedCache[None, Models] = SharedCache(lambda _: _prepared(), 1)
 
     def routes(self) -> list[Route | Mount]:
@@ -104,8 +113,8 @@ class Answers:
     async def encode(self, request: Request) -> Response:
         """A picture that is sent, or one of the dataset's by number or by factors."""
         if _kind(request) in FORMATS:
-            content = await _body(request, LARGEST_UPLOAD)
-            return JSONResponse(await self._ask(request, lambda opened: opened.uploaded(content)))
+            picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.image_shape))
+            return JSONResponse(await self._ask(request, lambda opened: opened.sent(picture)))
         choice = await _question(request)
         return JSONResponse(await self._ask(request, lambda opened: opened.of_dataset(choice)))
 
@@ -117,6 +126,17 @@ class Answers:
         question = await _question(request)
         wanted = [question.get(name) for name in ("values", "latent", "count")]
         return _picture(await self._ask(request, lambda opened: png(opened.traversal(*wanted))))
+
+    async def _uploaded(self, request: Request, shape: tuple[int, int, int]) -> Pixels:
+        """A picture that is sent, in a shape; a few are taken at once, and decoded one after the other."""
+        if self._uploads >= MOST_UPLOADS:
+            raise HTTPException(503, "many pictures are being sent at the moment; send this one again")
+        self._uploads += 1
+        try:
+            content = await _body(request, LARGEST_UPLOAD)
+            return await asyncio.get_running_loop().run_in_executor(self._decoder, from_upload, content, shape)
+        finally:
+            self._uploads -= 1
 
     def mistake(self, request: Request, error: Exception) -> Response:
         """One sentence, without the place of the runs on this machine."""
@@ -186,6 +206,10 @@ async def _question(request: Request) -> dict[str, Any]:
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _message(error.status_code, "there is nothing here" if error.status_code == 404 else error.detail)
+
+
+def _gone(request: Request, error: Exception) -> Response:
+    return _message(408, "the request never ended")  # nobody reads this
 
 
 def _broken(request: Request, error: Exception) -> Response:
