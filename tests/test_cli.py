@@ -57,7 +57,7 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2():
     run = lddr("data", "show", "sprits")
     assert run.returncode == 2
     assert run.stdout == ""
-    assert run.stderr.startswith("lddr: unknown dataset 'sprits'; did you mean 'sprites'?")
+    assert run.stderr.startswith("lddr: unknown dataset 'sprits'; did you mean 'dsprites'?")
     assert run.stderr.count("\n") == 1
 
 

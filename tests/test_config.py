@@ -9,7 +9,7 @@ from lddr.models.zoo import models
 
 @pytest.mark.parametrize("model", list(models))
 @pytest.mark.parametrize("preset", ["paper", "quick"])
-@pytest.mark.parametrize("dataset", ["circles", "sprites", "rooms", "dsprites"])
+@pytest.mark.parametrize("dataset", ["circles", "dsprites", "rooms", "shapes3d"])
 def test_settings_survive_json(model, preset, dataset):
     config = configure(model, dataset, preset)
     assert Config.from_dict(json.loads(json.dumps(config.as_dict()))) == config
@@ -31,7 +31,7 @@ def test_the_defaults_are_the_papers():
 
 
 def test_a_setting_finds_its_place():
-    config = configure("factor-dvae", "sprites", gamma=20, seed=3, num_latents=6, width=16, kernels=[4, 4, 2, 2])
+    config = configure("factor-dvae", "dsprites", gamma=20, seed=3, num_latents=6, width=16, kernels=[4, 4, 2, 2])
     assert config.objective.gamma == 20.0
     assert isinstance(config.objective.gamma, float)
     assert config.training.seed == 3
@@ -41,10 +41,10 @@ def test_a_setting_finds_its_place():
 
 
 def test_supervision_has_settings_of_its_own():
-    config = configure("dvae", "sprites", supervision="masked", labels=1000, omega=4)
+    config = configure("dvae", "dsprites", supervision="masked", labels=1000, omega=4)
     assert (config.supervision.loss, config.supervision.labels, config.supervision.omega) == ("masked", 1000, 4.0)
     with pytest.raises(UserError, match="unknown setting 'omega'"):
-        configure("dvae", "sprites", omega=4)
+        configure("dvae", "dsprites", omega=4)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_supervision_has_settings_of_its_own():
 )
 def test_mistakes_are_sentences(model, settings, sentence):
     with pytest.raises(UserError, match=sentence):
-        configure(model, "sprites", **settings)
+        configure(model, "dsprites", **settings)
 
 
 def test_settings_of_another_version_are_refused():
@@ -74,11 +74,11 @@ def test_settings_of_another_version_are_refused():
 
 
 def test_a_name_says_what_it_is_and_two_runs_never_share_one():
-    config = configure("factor-dvae", "sprites", gamma=10, seed=7)
-    assert config.run_name.startswith("sprites_factor-dvae_gamma=10_seed=7_")
-    assert config.run_name == configure("factor-dvae", "sprites", gamma=10.0, seed=7).run_name
+    config = configure("factor-dvae", "dsprites", gamma=10, seed=7)
+    assert config.run_name.startswith("dsprites_factor-dvae_gamma=10_seed=7_")
+    assert config.run_name == configure("factor-dvae", "dsprites", gamma=10.0, seed=7).run_name
     others = [{"steps": 5}, {"width": 8}, {"precision": "bf16"}, {"seed": 8}, {"resolution": 32}, {"low": 0}]
-    names = {configure("factor-dvae", "sprites", **{"gamma": 10, "seed": 7, **other}).run_name for other in others}
+    names = {configure("factor-dvae", "dsprites", **{"gamma": 10, "seed": 7, **other}).run_name for other in others}
     assert len(names | {config.run_name}) == len(others) + 1
 
 

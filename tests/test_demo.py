@@ -10,10 +10,10 @@ def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
     words = ["demo", "--out", str(tmp_path / "demo"), "--steps", "3"]
     main(words)
     out = capsys.readouterr().out
-    drawn = {name for name in datasets if datasets[name].origin == "drawn"}
+    drawn = {name for name in datasets if not datasets[name].needs_files}
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
     assert set(summary["datasets"]) == drawn
-    assert summary["datasets"]["sprites"]["images"] == 737_280
+    assert summary["datasets"]["dsprites"]["images"] == 737_280
     assert set(summary["circles"]) == {"vae", "dvae"}
     assert 0 <= summary["circles"]["dvae"]["mig"] <= 1
     for name in (*drawn, "datasets", "circles-latent-spaces"):

@@ -37,4 +37,12 @@ def test_two_things_cannot_share_a_name():
 def test_the_modules_of_a_home_register_themselves():
     from lddr.data.dataset import datasets
 
-    assert {"circles", "sprites", "rooms", "dsprites", "mpi3d_toy"} <= set(datasets)
+    assert {"circles", "dsprites", "rooms", "mpi3d_toy"} <= set(datasets)
+
+
+def test_a_retired_name_is_answered_with_its_successor():
+    fruits = registry_of("pear")
+    fruits.retire("quince", "pear")
+    with pytest.raises(UserError, match=r"^the fruit 'quince' is no more; use 'pear' in its place$"):
+        fruits["quince"]
+    assert "quince" not in fruits

@@ -90,7 +90,7 @@ class Config:
 PIECES = ("latent", "objective", "networks", "training", "supervision")
 
 
-def configure(model: str = "dvae", dataset: str = "sprites", preset: str = "paper", **settings: Any) -> Config:
+def configure(model: str = "dvae", dataset: str = "dsprites", preset: str = "paper", **settings: Any) -> Config:
     """The settings of a model on a dataset: the preset's, changed by those given by name (None changes nothing)."""
     from lddr.presets import preset_settings
 

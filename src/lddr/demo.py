@@ -39,7 +39,7 @@ def run_demo(out: Path, steps: int | None = None) -> None:
 
 def draw_datasets(out: Path) -> list[Dataset]:
     """One picture per drawn dataset and one of all of them."""
-    chosen = [datasets[name]() for name in datasets if datasets[name].origin == "drawn"]
+    chosen = [datasets[name]() for name in datasets if not datasets[name].needs_files]
     for dataset in track(chosen, "drawing", console=Console(stderr=True), transient=True):
         with written_whole(out / f"{dataset.name}.png") as draft:
             factor_sheet(dataset).save(draft)

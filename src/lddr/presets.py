@@ -11,11 +11,11 @@ PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "br
 SHORT = {"width": 16, "initialiser": "uniform"}
 QUICK: dict[str, dict[str, Any]] = {
     "circles": PAPER["circles"] | {"resolution": 16, "width": 8, "learning_rate": 3e-4, "steps": 6_000},
-    "sprites": SHORT | {"resolution": 32, "steps": 30_000},
+    "dsprites": SHORT | {"resolution": 32, "steps": 30_000},
     "rooms": SHORT | {"resolution": 32, "num_latents": 6, "learning_rate": 3e-4, "noise_end": 1.0, "steps": 12_000},
 }
 ELSEWHERE = SHORT | {"steps": 30_000}  # quick, on a dataset without settings of its own
-LOOK_ALIKES = {"color_sprites": "sprites", "noisy_sprites": "sprites"}
+SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
 
 GAUSSIAN_HAS_NOT = {"noise_start", "noise_end", "num_categories", "low", "high"}
 
@@ -24,7 +24,7 @@ def preset_settings(preset: str, model: str, dataset: str) -> dict[str, Any]:
     """What a preset changes from the defaults, for a model on a dataset."""
     from lddr.models.zoo import models
 
-    name = LOOK_ALIKES.get(dataset, dataset)
+    name = SAME_SETTINGS.get(dataset, dataset)
     if preset == "paper":
         settings = PAPER.get(name, {})
     elif preset == "quick":

@@ -17,6 +17,7 @@ class Registry(Generic[T]):
         self.kind = kind
         self._homes = homes
         self._things: dict[str, T] = {}
+        self._retired: dict[str, str] = {}
         self._filled = False
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -30,6 +31,10 @@ class Registry(Generic[T]):
 
         return add
 
+    def retire(self, name: str, successor: str) -> None:
+        """Answer a name that is no more with the one that took its place."""
+        self._retired[name] = successor
+
     def _fill(self) -> dict[str, T]:
         if not self._filled:
             for home in self._homes:
@@ -40,6 +45,8 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         things = self._fill()
+        if name in self._retired and name not in things:
+            raise UserError(f"the {self.kind} {name!r} is no more; use {self._retired[name]!r} in its place")
         if name not in things:
             raise UserError(f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}")
         return things[name]

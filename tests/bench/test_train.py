@@ -17,12 +17,12 @@ def test_the_operations_of_a_step_by_hand():
     decoder = 10 * 256 + 256 * 1024 + 16 * (4**2 * 64 * 64 + 8**2 * 64 * 32 + 16**2 * 32 * 32 + 32**2 * 32)
     first = 32**2 * 16 * 32  # nobody asks for the gradient of the images
     expected = 2 * 64 * (3 * (encoder + decoder) - first)
-    assert abs(train.operations("dvae", "sprites") / expected - 1) < 0.01
+    assert abs(train.operations("dvae", "dsprites") / expected - 1) < 0.01
 
 
 @pytest.mark.parametrize("factor", [False, True])
 def test_a_plain_step_trains_every_network(factor):
-    training = PlainTraining(load_dataset("sprites"), factor)
+    training = PlainTraining(load_dataset("dsprites"), factor)
     networks = [training.encoder, training.decoder, *([training.discriminator] if factor else [])]
     before = [weight.detach().clone() for network in networks for weight in network.parameters()]
     training.step()
@@ -32,7 +32,7 @@ def test_a_plain_step_trains_every_network(factor):
 
 @pytest.mark.parametrize("side", ["usual", "fp32"])
 def test_a_worker_repeats_in_a_process_of_its_own(side):
-    with Worker("lddr.bench.train:prepared", side, "factor-dvae", "sprites", "1") as worker:
+    with Worker("lddr.bench.train:prepared", side, "factor-dvae", "dsprites", "1") as worker:
         assert worker.run(2) == 2
         assert worker.peak_megabytes() > 50
 
@@ -44,7 +44,7 @@ def test_a_worker_that_fails_says_so():
 
 
 def test_both_sides_train_models_of_the_same_size():
-    learner = Learner(configure("factor-dvae", "sprites"), load_dataset("sprites"), torch.device("cpu"))
+    learner = Learner(configure("factor-dvae", "dsprites"), load_dataset("dsprites"), torch.device("cpu"))
     plain = [*plain_networks(1), plain_discriminator()]
     ours = [learner.vae.encoder, learner.vae.decoder, learner.discriminator]
     for one, other in zip(ours, plain, strict=True):

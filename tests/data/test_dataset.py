@@ -3,7 +3,7 @@ import pytest
 
 from lddr.data.dataset import as_floats, datasets, stream
 
-DRAWN = [name for name in datasets if datasets[name].origin == "drawn"]
+DRAWN = [name for name in datasets if not datasets[name].needs_files]
 
 
 @pytest.fixture(scope="module", params=DRAWN)

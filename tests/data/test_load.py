@@ -4,7 +4,7 @@ from lddr.data.dataset import datasets
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 
-DRAWN = [name for name in datasets if datasets[name].origin == "drawn"]
+DRAWN = [name for name in datasets if not datasets[name].needs_files]
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -14,8 +14,8 @@ def test_drawn_datasets_load_by_name_at_two_resolutions(name):
 
 
 def test_official_datasets_have_one_resolution():
-    with pytest.raises(UserError, match="dsprites comes at 64x64 only"):
-        load_dataset("dsprites", resolution=32)
+    with pytest.raises(UserError, match="shapes3d comes at 64x64 only"):
+        load_dataset("shapes3d", resolution=32)
 
 
 def test_an_unknown_name_is_no_path():
@@ -29,3 +29,11 @@ def test_a_name_wins_over_a_folder_of_the_same_name(tmp_path, monkeypatch):
     assert load_dataset("circles").name == "circles"
     with pytest.raises(UserError, match="no images in"):
         load_dataset("./circles")
+
+
+@pytest.mark.parametrize("name", ["sprites", "color_sprites", "noisy_sprites"])
+def test_old_names_are_answered_with_the_new_ones(name):
+    with pytest.raises(
+        UserError, match=f"^the dataset '{name}' is no more; use '{name.replace('sprites', 'dsprites')}' in"
+    ):
+        load_dataset(name)

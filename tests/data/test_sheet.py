@@ -5,7 +5,7 @@ from lddr.data.dataset import Dataset, datasets
 from lddr.data.factors import Factor, Table
 from lddr.data.sheet import COLUMNS, GAP, RANDOM_ROWS, as_picture, factor_sheet, overview
 
-DRAWN = [name for name in datasets if datasets[name].origin == "drawn"]
+DRAWN = [name for name in datasets if not datasets[name].needs_files]
 
 
 class Numbers(Dataset):

@@ -49,7 +49,7 @@ def test_the_whole_of_a_small_dataset_is_encoded_once_for_any_number_of_draws():
     assert np.array_equal(plan.images, np.arange(1600))
 
 
-@pytest.mark.parametrize("name", ["color_sprites", "noisy_sprites"])
+@pytest.mark.parametrize("name", ["color_dsprites", "noisy_dsprites"])
 def test_the_chance_in_an_image_depends_on_its_number_and_the_seed_alone(name):
     dataset = load_dataset(name, 32)
     some = np.array([5, 17, 18, 40_000, 737_279])

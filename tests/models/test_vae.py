@@ -17,7 +17,7 @@ def test_the_names_people_know_are_all_there():
 
 @pytest.mark.parametrize("decoder", ["deconvolution", "broadcast"])
 @pytest.mark.parametrize("model", ["vae", "dvae"])
-@pytest.mark.parametrize(("dataset", "resolution"), [("circles", 16), ("sprites", 32), ("rooms", 32)])
+@pytest.mark.parametrize(("dataset", "resolution"), [("circles", 16), ("dsprites", 32), ("rooms", 32)])
 def test_images_go_in_and_logits_of_the_same_shape_come_out(decoder, model, dataset, resolution):
     config = configure(model, dataset, decoder=decoder, resolution=resolution, width=4, num_latents=5)
     loaded = load_dataset(dataset, resolution)

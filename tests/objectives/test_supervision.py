@@ -34,7 +34,7 @@ def test_the_papers_active_categories():
 
 
 def test_labels_are_drawn_once_by_their_own_seed_and_split():
-    dataset = load_dataset("sprites")
+    dataset = load_dataset("dsprites")
     train, validation = Supervision("bce", labels=105).split(dataset)
     assert (len(train), len(validation)) == (95, 10)  # 94.5 is rounded up
     again, _ = Supervision("bce", labels=105, omega=9).split(dataset)
@@ -89,9 +89,9 @@ def test_the_third_latent_is_neither_supervised_nor_masked():
 @pytest.mark.parametrize(
     ("loss", "latent", "num_latents", "dataset", "sentence"),
     [
-        ("bce", "categorical", 10, "sprites", "not for categorical latents; choose one of: cross-entropy, masked"),
-        ("masked", "gaussian", 10, "sprites", "not for gaussian latents; choose one of: bce, l2"),
-        ("bce", "gaussian", 4, "sprites", "sprites has 5 factors, more than the 4 latents"),
+        ("bce", "categorical", 10, "dsprites", "not for categorical latents; choose one of: cross-entropy, masked"),
+        ("masked", "gaussian", 10, "dsprites", "not for gaussian latents; choose one of: bce, l2"),
+        ("bce", "gaussian", 4, "dsprites", "dsprites has 5 factors, more than the 4 latents"),
     ],
 )
 def test_mistakes_are_sentences(loss, latent, num_latents, dataset, sentence):

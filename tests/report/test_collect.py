@@ -9,7 +9,7 @@ from lddr.report.collect import collect, details, main_groups, unique
 from lddr.runs.index import Run, read_run
 
 COMMON = {
-    "dataset": "sprites",
+    "dataset": "dsprites",
     "steps": 10,
     "precision": "fp32",
     "resolution": 32,
@@ -34,7 +34,7 @@ def test_models_knobs_seeds_and_supervision_are_what_is_compared():
     ]
     (group,) = collect(runs).groups
     assert group.runs == tuple(runs)
-    assert group.label == "sprites"
+    assert group.label == "dSprites"
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_runs_that_differ_in_anything_else_are_not_mixed(name, value):
 
 def test_groups_on_one_dataset_are_named_by_what_differs():
     labels = [group.label for group in collect([invented("a", steps=300_000), invented("b")]).groups]
-    assert labels == ["sprites, steps 300 000", "sprites, steps 10"]
+    assert labels == ["dSprites, steps 300 000", "dSprites, steps 10"]
     labels = [group.label for group in collect([invented("a"), invented("b", checksum="b")]).groups]
-    assert sorted(labels) == ["sprites, checksum a", "sprites, checksum b"]
+    assert sorted(labels) == ["dSprites, checksum a", "dSprites, checksum b"]
 
 
 def test_a_gaussian_model_is_compared_with_every_kind_of_discrete_ones():
     vae, weak, strong = invented("v", "vae"), invented("w", noise_end=1.0), invented("s", noise_end=2.0)
     found = collect([vae, weak, strong])
     groups = {group.label: {run.name for run in group.runs} for group in found.groups}
-    assert groups == {"sprites, noise_end 1": {"v", "w"}, "sprites, noise_end 2": {"v", "s"}}
+    assert groups == {"dSprites, noise_end 1": {"v", "w"}, "dSprites, noise_end 2": {"v", "s"}}
     assert {run.name for run in found.runs} == {"v", "w", "s"}
 
 
@@ -86,8 +86,8 @@ def test_a_copy_counts_once_and_the_one_with_more_scores_is_kept():
 
 
 def test_scores_of_a_metric_with_other_settings_are_left_out(make_run):
-    usual = [make_run("dvae", "sprites", seed, {"mig": 0.1 * seed, "sap": 0.5}) for seed in (1, 2)]
-    odd = make_run("dvae", "sprites", 3, {"mig": 0.9, "sap": 0.5}, metric_settings={"mig": {"num_bins": 5}})
+    usual = [make_run("dvae", "dsprites", seed, {"mig": 0.1 * seed, "sap": 0.5}) for seed in (1, 2)]
+    odd = make_run("dvae", "dsprites", 3, {"mig": 0.9, "sap": 0.5}, metric_settings={"mig": {"num_bins": 5}})
     (group,) = collect([*usual, odd]).groups
     assert [run.number("mig") for run in group.runs] == [0.1, 0.2, None]
     assert [run.number("sap") for run in group.runs] == [0.5] * 3
@@ -96,20 +96,21 @@ def test_scores_of_a_metric_with_other_settings_are_left_out(make_run):
 
 
 def test_of_as_many_on_both_sides_the_published_settings_win(make_run):
-    odd = make_run("dvae", "sprites", 3, {"mig": 0.9}, metric_settings={"mig": {"num_bins": 50}})
-    (group,) = collect([odd, make_run("dvae", "sprites", 1, {"mig": 0.1})]).groups
+    odd = make_run("dvae", "dsprites", 3, {"mig": 0.9}, metric_settings={"mig": {"num_bins": 50}})
+    (group,) = collect([odd, make_run("dvae", "dsprites", 1, {"mig": 0.1})]).groups
     assert group.metric_settings["mig"]["num_bins"] == 20
 
 
 def test_another_seed_of_the_draws_is_no_other_setting(make_run):
     runs = [
-        make_run("dvae", "sprites", seed, {"mig": 0.1}, metric_settings={"mig": {"draw_seed": seed}}) for seed in (1, 2)
+        make_run("dvae", "dsprites", seed, {"mig": 0.1}, metric_settings={"mig": {"draw_seed": seed}})
+        for seed in (1, 2)
     ]
     assert collect(runs).left_out == {}
 
 
 def test_a_score_without_a_value_has_no_say_in_the_settings(make_run):
-    run = make_run("vae", "sprites", 1, {"gap": 0.0, "mig": 0.1})
+    run = make_run("vae", "dsprites", 1, {"gap": 0.0, "mig": 0.1})
     content = json.loads((run.folder / "scores.json").read_text())
     content["metrics"]["gap"] |= {"score": None, "reason": "no categories"}
     (run.folder / "scores.json").write_text(json.dumps(content))
@@ -118,16 +119,16 @@ def test_a_score_without_a_value_has_no_say_in_the_settings(make_run):
 
 
 def test_the_papers_datasets_come_first_in_its_order():
-    names = ["circles", "rooms", "sprites", "cars3d", "dsprites"]
+    names = ["circles", "rooms", "cars3d", "dsprites"]
     found = collect([invented(name, dataset=name) for name in names]).groups
-    assert [group.dataset for group in found] == ["dsprites", "cars3d", "sprites", "rooms", "circles"]
+    assert [group.dataset for group in found] == ["dsprites", "cars3d", "rooms", "circles"]
 
 
 def test_figures_are_drawn_from_the_largest_group_of_every_dataset():
     runs = [invented(f"few{seed}", seed=seed, steps=99) for seed in range(2)]
     runs += [invented(f"many{seed}", seed=seed) for seed in range(3)] + [invented("other", dataset="rooms")]
     found = collect(runs)
-    assert {group.label for group in found.main} == {"sprites, steps 10", "rooms"}
+    assert {group.label for group in found.main} == {"dSprites, steps 10", "rooms"}
     longer = main_groups(collect([invented("a"), invented("b", steps=99)]).groups)
     assert [group.setup["steps"] for group in longer] == [99]  # as many runs: the one trained longer
 
@@ -142,7 +143,7 @@ def test_nothing_comes_of_nothing():
             {"model": st.sampled_from(["vae", "dvae", "factor-vae", "factor-dvae"]), "seed": st.integers(0, 3)},
             optional={
                 "steps": st.sampled_from([10, 20]),
-                "dataset": st.sampled_from(["sprites", "rooms"]),
+                "dataset": st.sampled_from(["dsprites", "rooms"]),
                 "noise_end": st.sampled_from([1.0, 2.0]),
                 "discriminator_width": st.sampled_from([256, 1000]),
             },

@@ -53,8 +53,8 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def runs(make_run):
-    made = [make_run("dvae", "sprites", seed, {"mig": 0.1 * seed, "gap": 5.0 - seed}) for seed in (1, 2, 3)]
-    return [*made, make_run("vae", "sprites", 0, {"mig": 0.1})]
+    made = [make_run("dvae", "dsprites", seed, {"mig": 0.1 * seed, "gap": 5.0 - seed}) for seed in (1, 2, 3)]
+    return [*made, make_run("vae", "dsprites", 0, {"mig": 0.1})]
 
 
 def test_a_report_is_a_page_with_tables_and_figures_as_files(few_figures, runs, tmp_path, capsys):
@@ -64,7 +64,7 @@ def test_a_report_is_a_page_with_tables_and_figures_as_files(few_figures, runs, 
     assert {"tables/mig.md", "tables/mig.tex", "tables/mig.csv", "figures/dot.png", "figures/dot.svg"} < written
     assert not [name for name in written if "never" in name]
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "compared: sprites, 4 runs (steps 300000, precision fp32, resolution None)"
+    assert told[0] == "compared: dSprites, 4 runs (steps 300000, precision fp32, resolution None)"
     assert "missing: Figure: Never drawn: it would need a miracle" in told
     assert any(line.startswith("missing: Table: Semi-supervised models: ") for line in told)
     assert told[-1] == f"open {target}"
@@ -79,7 +79,7 @@ def test_the_page_says_what_it_shows_and_what_is_missing(few_figures, runs, tmp_
     ]  # fmt: skip
     assert "it would need a miracle" in text
     assert "lddr 0.1, torch 2.13.0, python 3.11.7" in text
-    assert f"for seed in 1 2 3; do lddr train --model dvae --dataset sprites --out {tmp_path / 'runs'}" in text
+    assert f"for seed in 1 2 3; do lddr train --model dvae --dataset dsprites --out {tmp_path / 'runs'}" in text
     assert f"lddr report {tmp_path / 'runs'} --out {tmp_path / 'report'}" in text
     assert visited.page.locator("#table-runs tbody tr").count() == 4
     assert visited.page.locator("img").evaluate_all("all => all.map(one => one.naturalWidth)") == [300]
@@ -91,21 +91,21 @@ def test_the_same_runs_give_the_same_page(few_figures, runs, tmp_path):
 
 
 def test_incomparable_runs_are_apart_and_told(few_figures, runs, make_run, tmp_path, capsys):
-    make_run("dvae", "sprites", 1, {"mig": 0.9}, steps=1000)
+    make_run("dvae", "dsprites", 1, {"mig": 0.9}, steps=1000)
     page = make_report([tmp_path / "runs"], tmp_path / "report").read_text()
-    assert "compared: sprites, steps 1000, 1 run" in capsys.readouterr().out
+    assert "compared: dSprites, steps 1000, 1 run" in capsys.readouterr().out
     assert "Not in the figures" in page
 
 
 def test_only_some_runs(few_figures, runs, tmp_path, capsys):
     make_report([tmp_path / "runs"], tmp_path / "report", ["model=vae"])
-    assert "compared: sprites, 1 run " in capsys.readouterr().out
+    assert "compared: dSprites, 1 run " in capsys.readouterr().out
 
 
 def test_there_must_be_something_to_report(few_figures, make_run, tmp_path):
     with pytest.raises(UserError, match="there are no runs below"):
         make_report([tmp_path], tmp_path / "report")
-    run = make_run("dvae", "sprites")
+    run = make_run("dvae", "dsprites")
     (run.folder / "scores.json").unlink()
     with pytest.raises(UserError, match=r"no finished run to report on .*not trained to the end"):
         make_report([tmp_path / "runs"], tmp_path / "report")
@@ -133,14 +133,14 @@ def test_the_card_of_a_model(trained, tmp_path, visit, capsys):
 
 
 def test_a_card_is_kept_with_its_run_and_is_no_run(few_figures, make_run):
-    run = make_run("vae", "sprites", 0, {"mig": 0.1, "gap": {"score": None, "reason": "no categories to round to"}})
+    run = make_run("vae", "dsprites", 0, {"mig": 0.1, "gap": {"score": None, "reason": "no categories to round to"}})
     target = show_run(str(run.folder))
     assert target == run.folder / "card" / "index.html"
     assert "no categories to round to" in target.read_text()
 
 
 def test_an_unfinished_run_has_a_card_too(few_figures, make_run, tmp_path):
-    run = make_run("dvae", "sprites")
+    run = make_run("dvae", "dsprites")
     (run.folder / "scores.json").unlink()
     page = show_run(str(run.folder), tmp_path / "card").read_text()
     assert "not trained to the end yet" in page
@@ -161,12 +161,12 @@ def test_runs_side_by_side(few_figures, runs, tmp_path, visit, capsys):
 
 
 def test_a_warning_where_scores_do_not_mean_the_same(few_figures, make_run, tmp_path):
-    names = [str(make_run("dvae", "sprites", 0, {"mig": 0.1}, steps=steps).folder) for steps in (10, 20)]
+    names = [str(make_run("dvae", "dsprites", 0, {"mig": 0.1}, steps=steps).folder) for steps in (10, 20)]
     page = compare_runs(names, tmp_path / "compare").read_text()
     assert "they differ in steps, so a better score may come from that alone" in page
 
 
 def test_one_run_is_nothing_to_compare(few_figures, make_run):
-    run = make_run("dvae", "sprites")
+    run = make_run("dvae", "dsprites")
     with pytest.raises(UserError, match="at least two different runs"):
         compare_runs([str(run.folder), str(run.folder)], Path("nowhere"))

@@ -33,7 +33,7 @@ def runs():
         *runs_of("vae", "rooms", "mig", (0.3, 0.5)),
         *runs_of("dvae", "rooms", "mig", (0.1, 0.3, 0.7)),
         *runs_of("dvae", "rooms", "mig", (0.99,), supervision="masked"),
-        *runs_of("dvae", "sprites", "mig", (0.99, 0.98)),
+        *runs_of("dvae", "dsprites", "mig", (0.99, 0.98)),
     ]
 
 

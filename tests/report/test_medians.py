@@ -45,14 +45,14 @@ def test_the_selection_is_the_run_with_the_smallest_gap(groups):
 
 
 def test_a_run_without_gap_or_score_is_not_selected(make_run):
-    runs = [make_run("dvae", "sprites", 1, {"mig": 0.9}), make_run("dvae", "sprites", 2, {"mig": 0.3, "gap": 5.0})]
-    runs.append(make_run("dvae", "sprites", 3, {"gap": 1.0}))
+    runs = [make_run("dvae", "dsprites", 1, {"mig": 0.9}), make_run("dvae", "dsprites", 2, {"mig": 0.3, "gap": 5.0})]
+    runs.append(make_run("dvae", "dsprites", 3, {"gap": 1.0}))
     assert selected(runs, "mig") == Number(pytest.approx(30.0), count=1)
     assert selected(runs[:1], "mig") is None
 
 
 def test_there_is_no_selection_row_without_gaps(make_run):
-    table = mig_table(collect([make_run("dvae", "sprites", 1, {"mig": 0.9})]).groups)
+    table = mig_table(collect([make_run("dvae", "dsprites", 1, {"mig": 0.9})]).groups)
     assert [row[0] for row in table.rows] == ["D-VAE"]
     assert not any("Selection" in note for note in table.notes)
 
@@ -72,17 +72,20 @@ def test_all_metrics_of_the_dvae(groups):
 
 
 def test_other_datasets_and_fewer_steps_are_marked(make_run):
-    runs = [make_run("dvae", "sprites", 0, {"mig": 0.2}, preset="quick"), make_run("dvae", "dsprites", 0, {"mig": 0.3})]
+    runs = [
+        make_run("dvae", "rooms", 0, {"mig": 0.2}, preset="quick"),
+        make_run("dvae", "dsprites", 0, {"mig": 0.3}),
+    ]
     runs.append(make_run("dvae", "circles", 0, {"mig": 0.4}))
     table = mig_table(collect(runs).groups)
-    assert table.columns == ("Model", "dSprites", "paper: dSprites", "sprites", "paper: dSprites", "Circles")
+    assert table.columns == ("Model", "dSprites", "paper: dSprites", "rooms", "paper: Shapes3D", "Circles")
     ours = {
         heading: table.rows[0][place].marks for place, heading in enumerate(table.columns) if "s" in heading and place
     }
     assert ours["dSprites"] == ""
-    assert ours["sprites"] == "†‡§"
+    assert ours["rooms"] == "†‡§"
     assert ours["Circles"] == ""  # the paper has no number it could be mistaken for
-    assert any(note.startswith("‡") and "sprites is not dSprites" in note for note in table.notes)
+    assert any(note.startswith("‡") and "rooms is not Shapes3D" in note for note in table.notes)
 
 
 def test_scores_with_unpublished_settings_are_marked(make_run):
@@ -118,13 +121,13 @@ def test_labels_make_another_table(make_run):
 
 def test_what_is_missing_is_said(make_run):
     with pytest.raises(UndefinedError, match=r"lddr evaluate RUN\.\.\. --metrics mig"):
-        mig_table(collect([make_run("dvae", "sprites")]).groups)
+        mig_table(collect([make_run("dvae", "dsprites")]).groups)
     with pytest.raises(UndefinedError, match="no unsupervised runs of these models"):
-        metric_table(collect([make_run("vae", "sprites", 0, {"mig": 0.1})]).groups)
+        metric_table(collect([make_run("vae", "dsprites", 0, {"mig": 0.1})]).groups)
     with pytest.raises(UndefinedError, match="no run saw labels"):
-        supervised_table(collect([make_run("vae", "sprites", 1, {"mig": 0.1})]).groups)
+        supervised_table(collect([make_run("vae", "dsprites", 1, {"mig": 0.1})]).groups)
 
 
 def test_a_score_that_is_undefined_does_not_count(make_run):
-    runs = [make_run("dvae", "sprites", 0, {"mig": 0.1}), make_run("dvae", "sprites", 1, {"mig": {"score": None}})]
+    runs = [make_run("dvae", "dsprites", 0, {"mig": 0.1}), make_run("dvae", "dsprites", 1, {"mig": {"score": None}})]
     assert percent(runs, "mig").count == 1

@@ -24,7 +24,7 @@ ROWS = (
     ("FactorDVAE", Number(-3.0), Number(21.7), ""),
     ("<script>alert(1)</script>", Number(10.0), None, "C & D"),
 )
-TABLE = Table("mig", "MIG in %", ("Model", "sprites", "paper: dSprites", "words"), ROWS, ("† of 300 000 steps",))
+TABLE = Table("mig", "MIG in %", ("Model", "dsprites", "paper: dSprites", "words"), ROWS, ("† of 300 000 steps",))
 WIDE = Table("wide", "Wide", ("Setting", *(f"column {place}" for place in range(30))), (("row", *["value"] * 30),))
 
 

@@ -35,7 +35,7 @@ def carried_out(monkeypatch):
         ("dvae", "circles", "quick", {}),
         ("dvae", "dsprites", "paper", {"noise_end": 1.25, "num_categories": 16, "low": -2.0, "precision": "bf16"}),
         ("factor-dvae", "rooms", "quick", {"gamma": 35, "discriminator_width": 256, "steps": 123}),
-        ("vae", "sprites", "paper", {"kernels": (4, 4, 2, 2), "learning_rate": 0.00025, "batch_size": 16}),
+        ("vae", "dsprites", "paper", {"kernels": (4, 4, 2, 2), "learning_rate": 0.00025, "batch_size": 16}),
         ("factor-dvae", "dsprites", "paper", {"supervision": "masked", "labels": 1000, "omega": 16, "label_seed": 3}),
         ("annealed-vae", "dsprites", "paper", {"capacity": 50, "capacity_steps": 1000}),
         ("dvae", "my images/of cars", "paper", {}),
@@ -49,16 +49,16 @@ def test_the_commands_train_the_same_runs(make_run, carried_out, model, dataset,
 
 
 def test_a_command_for_every_combination_and_a_loop_over_its_seeds(make_run):
-    runs = [make_run("factor-dvae", "sprites", seed, gamma=gamma) for gamma in (10, 20) for seed in (0, 1)]
+    runs = [make_run("factor-dvae", "dsprites", seed, gamma=gamma) for gamma in (10, 20) for seed in (0, 1)]
     lines = training_commands(runs)
     assert [line.count("--gamma 20") for line in lines] == [0, 1]
     assert all(
-        line.startswith("for seed in 0 1; do lddr train --model factor-dvae --dataset sprites") for line in lines
+        line.startswith("for seed in 0 1; do lddr train --model factor-dvae --dataset dsprites") for line in lines
     )
 
 
 def test_scoring_is_one_command_when_all_want_the_same(make_run):
-    runs = [make_run(model, "sprites", seed, {"mig": 0.1, "sap": 0.2}) for model in ("vae", "dvae") for seed in (0, 1)]
+    runs = [make_run(model, "dsprites", seed, {"mig": 0.1, "sap": 0.2}) for model in ("vae", "dvae") for seed in (0, 1)]
     parent = runs[0].folder.parent
     assert evaluation_commands(collect(runs).groups) == [f"lddr evaluate {parent}/* --metrics mig,sap"]
 
@@ -66,7 +66,7 @@ def test_scoring_is_one_command_when_all_want_the_same(make_run):
 def test_scoring_with_other_settings_names_its_runs(make_run):
     odd = {"mig": {"num_bins": 5}, "downstream_logistic": {"sizes": [10, 100]}}
     runs = [
-        make_run("dvae", "sprites", 0, {"mig": 0.1, "downstream_logistic": 0.5}, metric_settings=odd),
+        make_run("dvae", "dsprites", 0, {"mig": 0.1, "downstream_logistic": 0.5}, metric_settings=odd),
         make_run("dvae", "rooms", 0, {"mig": 0.1}),
     ]
     changes = "downstream_logistic.sizes=10,100 mig.num_bins=5"
@@ -77,7 +77,7 @@ def test_scoring_with_other_settings_names_its_runs(make_run):
 
 
 def test_runs_without_scores_are_trained_only(make_run):
-    (line,) = commands(collect([make_run("dvae", "sprites", 7)]).groups)
+    (line,) = commands(collect([make_run("dvae", "dsprites", 7)]).groups)
     assert line.startswith("lddr train")
     assert line.endswith("--seed 7")
 
@@ -86,7 +86,7 @@ def test_the_page_itself(tmp_path, make_run):
     assert report_command([tmp_path / "my runs"], tmp_path, ["mig>0.3"]) == shlex.join(
         ["lddr", "report", str(tmp_path / "my runs"), "--where", "mig>0.3", "--out", str(tmp_path)]
     )
-    run = make_run("dvae", "sprites")
+    run = make_run("dvae", "dsprites")
     assert compare_command([run, run], tmp_path).split() == [
         "lddr",
         "compare",

@@ -21,7 +21,7 @@ from lddr.report.tables import (
 TABLE = Table(
     "mig",
     "MIG in %",
-    ("Model", "sprites", "paper: dSprites"),
+    ("Model", "dsprites", "paper: dSprites"),
     (
         ("β-VAE", Number(11.26, 7.0, 15.0, 5, "†‡"), Number(11.3, marks="*")),
         ("a|b_c", Number(41.2, best=True), None),
@@ -59,7 +59,7 @@ def test_markdown():
     assert markdown(TABLE).splitlines() == [
         "**MIG in %**",
         "",
-        "| Model | sprites | paper: dSprites |",
+        "| Model | dsprites | paper: dSprites |",
         "| --- | ---: | ---: |",
         "| β-VAE | 11.3 [7.0, 15.0] (5)†‡ | 11.3\\* |",
         "| a\\|b_c | **41.2** | – |",
@@ -92,11 +92,11 @@ def test_csv_has_every_digit_and_every_part_in_a_column():
     rows = list(csv.DictReader(io.StringIO(comma_separated(TABLE))))
     assert rows[0] == {
         "Model": "β-VAE",
-        "sprites": "11.26",
-        "sprites 25 %": "7.0",
-        "sprites 75 %": "15.0",
-        "sprites runs": "5",
-        "sprites marks": "†‡",
+        "dsprites": "11.26",
+        "dsprites 25 %": "7.0",
+        "dsprites 75 %": "15.0",
+        "dsprites runs": "5",
+        "dsprites marks": "†‡",
         "paper: dSprites": "11.3",
         "paper: dSprites marks": "*",
     }

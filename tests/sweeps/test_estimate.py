@@ -108,7 +108,7 @@ OTHER = [
     (tiny(), tiny(supervision="masked")),
     (tiny("factor-vae"), tiny("factor-vae", discriminator_width=256)),
     (configure("dvae", "dsprites"), configure("dvae", "shapes3d")),
-    (tiny(), tiny(dataset="sprites")),
+    (tiny(), tiny(dataset="dsprites")),
 ]
 
 
@@ -127,18 +127,18 @@ def test_runs_that_cost_something_else_are_timed_apart(one, other):
 
 @pytest.mark.parametrize("name", list(datasets))
 def test_a_stand_in_has_images_of_the_same_shape_and_needs_no_files(name):
-    assert datasets[stand_in(name)].origin == "drawn"
+    assert not datasets[stand_in(name)].needs_files
     assert datasets[stand_in(name)].image_shape == datasets[name].image_shape
 
 
 def test_datasets_that_are_not_here_are_named_and_estimated_all_the_same(tmp_path, no_data, step_of_a_second, capsys):
-    runs = [configure("dvae", name, steps=3600) for name in ("dsprites", "smallnorb", "sprites")]
+    runs = [configure("dvae", name, steps=3600) for name in ("cars3d", "smallnorb", "dsprites")]
     found = estimate(Study("mine", runs), tmp_path, quiet=True)
     assert found.core_hours == pytest.approx(3)
-    assert set(found.missing) == {"dsprites", "smallnorb"}
+    assert set(found.missing) == {"cars3d", "smallnorb"}
     show_estimate(found)
     shown = capsys.readouterr().out
-    assert "get it with: lddr data download dsprites (28 MB)\n" in shown
+    assert "get it with: lddr data download smallnorb (263 MB)\n" in shown
     assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 to begin\n" in shown
     assert "training left: 3.0 core-hours" in shown
 
@@ -152,7 +152,7 @@ def test_images_of_ones_own_that_are_not_here_are_unknown(tmp_path, capsys):
     assert "not counted: 2 runs on images that are not here\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["circles", "sprites", "rooms"])
+@pytest.mark.parametrize("name", ["circles", "dsprites", "rooms"])
 def test_drawn_datasets_are_always_here(name, no_data):
     assert why_missing(name) is None
 

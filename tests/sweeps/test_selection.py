@@ -95,7 +95,7 @@ def test_ties_share_a_rank_and_go_by_name():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("dataset", "sprites"), ("steps", 7), ("resolution", 32), ("checksum", "d"), ("latent", "g")]
+    ("name", "value"), [("dataset", "dsprites"), ("steps", 7), ("resolution", 32), ("checksum", "d"), ("latent", "g")]
 )
 def test_what_cannot_be_compared_is_refused_with_a_way_out(name, value):
     runs = [made(0, {"elbo": 1.0}), made(1, {"elbo": 2.0}), made(2, {"elbo": 3.0}, **{name: value})]
@@ -359,7 +359,7 @@ def test_groups_are_kinds_of_runs_models_alone_and_families_together():
     runs = [
         *(made(number, {}) for number in range(2)),
         *(made(number, {}, model="factor-dvae") for number in range(2, 5)),
-        made(5, {}, dataset="sprites"),
+        made(5, {}, dataset="dsprites"),
         made(6, {}, supervision="masked", labels=100),
         made(7, {}, model="vae", latent="gaussian"),
         made(8, {}, "training"),

@@ -151,7 +151,7 @@ def test_capturing_the_networks_changes_nothing_but_rounding(monkeypatch):
     assert list(captured.tensors()) == list(plain.tensors())
 
 
-@pytest.mark.parametrize("name", ["sprites", "rooms"])
+@pytest.mark.parametrize("name", ["dsprites", "rooms"])
 def test_images_kept_on_the_device_make_the_same_batches(name, monkeypatch):
     from lddr.data.array import ArrayDataset
 
@@ -172,7 +172,7 @@ def test_images_become_channels_last_tensors():
 
 
 def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
-    dataset = load_dataset("color_sprites", 32)
+    dataset = load_dataset("color_dsprites", 32)
     feed = LabelledFeed(dataset, dataset.space.sample(np.random.default_rng(0), 20), 5, 8, CPU)
     images, factors = feed.batch(4)
     again, _ = feed.batch(4)

@@ -1,11 +1,8 @@
 """`lddr bench data`: batches of 64 from every dataset that is here, beside one Python call per image."""
 
-import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from rich.progress import track
 
 from lddr.bench.table import show
 from lddr.bench.timing import in_fresh_process, interleaved, resident_megabytes
-from lddr.data.dataset import Dataset, Images, datasets, stream
+from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.load import load_dataset
 from lddr.data.rendered.circles import CORNERS
 
@@ -25,9 +22,8 @@ BATCH, PEER_BATCHES, HELD = 64, 20, 4096
 
 def run_bench(batches: int, out: Path | None) -> None:
     """Measure, print the table and write it."""
-    with synthetic_dsprites():
-        names = [name for name in datasets if datasets[name].origin == "drawn"] + ["dsprites"]
-        rows = [measure(name, batches) for name in track(names, "measuring", console=Console(stderr=True))]
+    names = [name for name in datasets if not datasets[name].why_missing()]
+    rows = [measure(name, batches) for name in track(names, "measuring", console=Console(stderr=True))]
     show(rows, "float batches of 64 (median of interleaved repeats)", out)
 
 
@@ -38,6 +34,7 @@ def measure(name: str, batches: int) -> dict[str, Any]:
     fresh = in_fresh_process("lddr.bench.data:start_up", name)
     return {
         "dataset": name,
+        "from": dataset.origin,
         "ours, images/s": 1 / seconds["ours"],
         "one call per image, images/s": 1 / seconds["usual"],
         "times faster": seconds["usual"] / seconds["ours"],
@@ -88,8 +85,8 @@ def _drawn_one_by_one(random: np.random.RandomState) -> NDArray[np.float32]:
 
 def _looked_up_one_by_one(dataset: Dataset) -> Callable[[np.random.RandomState], NDArray[np.float32]]:
     """All images held as one array; a draw of one value of every factor, the number, a look-up, a conversion."""
-    chance = {"color_sprites": _colour_one, "noisy_sprites": _noise_one}.get(dataset.name, _as_it_is)
-    plain = dataset if chance is _as_it_is else load_dataset("sprites")
+    chance = {"color_dsprites": _colour_one, "noisy_dsprites": _noise_one}.get(dataset.name, _as_it_is)
+    plain = dataset if chance is _as_it_is else load_dataset("dsprites")
     held = np.ascontiguousarray(plain.images(plain.space.sample(stream(0, "held"), HELD)))
     sizes = dataset.space.sizes
     bases = np.cumprod([1, *sizes[:0:-1]])[::-1]
@@ -122,31 +119,3 @@ def start_up(name: str) -> dict[str, float]:
     for step in range(500):
         dataset.batch(0, step, BATCH)
     return {"ready, s": ready, "resident, MB": resident_megabytes()}
-
-
-@contextmanager
-def synthetic_dsprites() -> Iterator[None]:
-    """A stand-in for the official dSprites file, full length, filled with our own sprites, gone afterwards."""
-    import h5py
-
-    sprites = load_dataset("sprites")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "dsprites" / "dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5"
-        path.parent.mkdir()
-        with h5py.File(path, "w") as file:
-            stored = file.create_dataset("imgs", (len(sprites), 64, 64), np.uint8, chunks=(1024, 64, 64), compression=1)
-            for first in track(
-                range(0, len(sprites), 1024), "writing a stand-in for dSprites", console=Console(stderr=True)
-            ):
-                stored[first : first + 1024] = _binary(sprites.images(np.arange(first, first + 1024)))
-        before = dict(os.environ)
-        os.environ |= {"LDDR_DATA": folder, "XDG_CACHE_HOME": folder}
-        try:
-            yield
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
-
-
-def _binary(images: Images) -> Images:
-    return (images[..., 0] > 0).astype(np.uint8)

@@ -17,7 +17,7 @@ from lddr.files import write_json
 from lddr.metrics.dci import Estimator, dci
 from lddr.metrics.information import Floats, Whole
 
-SIZES = (3, 6, 40, 32, 32)  # those of sprites
+SIZES = (3, 6, 40, 32, 32)  # those of dsprites
 TRAIN, TEST = 1_000, 1_000  # with the published sizes this would take hours
 FULL_TRAIN, FULL_TEST, FULL_LATENTS = 10_000, 5_000, 10  # the published sizes, for the speed of one factor
 STEPS = 400  # of the trained ones: some have learned little by then, and that is wanted
@@ -99,7 +99,7 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
 
 
 def representations() -> Mapping[str, Callable[[], Representation]]:
-    """Codes of many kinds by name, made when they are asked for: synthetic ones of sprites, and trained ones."""
+    """Codes of many kinds by name, made when they are asked for: synthetic ones of dsprites, and trained ones."""
     made = {name: partial(_synthetic, number, make) for number, (name, make) in enumerate(SYNTHETIC.items())}
     return made | {f"circles, {name}": partial(_trained, *settings) for name, settings in TRAINED.items()}
 

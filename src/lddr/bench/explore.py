@@ -123,7 +123,7 @@ def write_model(root: Path) -> str:
     from lddr.trained import Trained
     from lddr.training.learner import build_vae, torch_stream
 
-    config, dataset = configure("dvae", "sprites"), load_dataset("sprites")
+    config, dataset = configure("dvae", "dsprites"), load_dataset("dsprites")
     vae = build_vae(config, dataset).initialise(torch_stream(0, "weights"))
     folder = root / config.run_name
     Trained(config, vae, dataset.image_shape).save(folder)
@@ -137,7 +137,7 @@ def write_runs(root: Path, count: int) -> None:
 
     generator = np.random.default_rng(0)
     for seed in range(count):
-        config = configure(("vae", "dvae", "tc-dvae", "factor-dvae")[seed % 4], "sprites", seed=seed)
+        config = configure(("vae", "dvae", "tc-dvae", "factor-dvae")[seed % 4], "dsprites", seed=seed)
         scores = dict(zip(("mig", "dci", "sap", "gap"), generator.random(4).tolist(), strict=True))
         metrics = {name: {"score": score, "settings": {}} for name, score in scores.items()}
         content = {"training": {"elbo": -50.0, "reconstruction": 30.0, "kl": 20.0}, "metrics": metrics}

@@ -44,7 +44,7 @@ def run_bench(threads: int, out: Path | None) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    cases = (load_dataset("sprites"), CarsSized())
+    cases = (load_dataset("dsprites"), CarsSized())
     rows = [measure(dataset) for dataset in track(cases, "measuring", console=Console(stderr=True))]
     show(rows, "encoding for all metrics; totals are extrapolated from the time of an image", out)
 

@@ -20,7 +20,7 @@ from lddr.hardware import has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 
-MODELS, DATASETS = ("dvae", "factor-dvae"), ("sprites", "rooms")  # one channel and three
+MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 

@@ -51,7 +51,7 @@ def models_() -> None:
 @app.command
 def train(
     model: str = "dvae",
-    dataset: str = "sprites",
+    dataset: str = "dsprites",
     preset: Literal["paper", "quick"] = "paper",
     out: Folder = Path("runs"),
     seed: Setting = None,

@@ -44,7 +44,7 @@ def markdown_table() -> str:
 
 
 def _sorted() -> list[type[Dataset]]:
-    return sorted((datasets[name] for name in datasets), key=lambda kind: (kind.origin, kind.name))
+    return sorted((datasets[name] for name in datasets), key=lambda kind: (kind.needs_files, kind.name))
 
 
 def _facts(kind: type[Dataset]) -> tuple[str, ...]:

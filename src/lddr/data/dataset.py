@@ -17,8 +17,10 @@ class Dataset(ABC):
     """Images that can be looked up by number, with the factors behind them in `space`."""
 
     name: str
+    title: str  # as people write it, in figures and tables
     summary: ClassVar[str]
-    origin: ClassVar[str]  # where the images come from: "drawn", "official files", "your own"
+    origin: str  # where the images come from: "drawn", "official files", "your own"
+    needs_files: ClassVar[bool] = False  # whether there is nothing to see without files that come from elsewhere
     space: FactorSpace
     image_shape: tuple[int, int, int]  # height, width, channels
     is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
@@ -30,6 +32,11 @@ class Dataset(ABC):
         The generator decides what is neither factor nor hidden factor (a random colour, noise); datasets without
         such chance ignore it, and without a generator the others use a fixed one.
         """
+
+    @classmethod
+    def why_missing(cls) -> str | None:
+        """How to get the files of this dataset; None when they are here, or none are needed."""
+        return None
 
     def draw(self, generator: np.random.Generator, count: int) -> Images:
         """Images drawn at random, as training sees them."""
@@ -47,6 +54,8 @@ class Dataset(ABC):
 
 
 datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.rendered", "lddr.data.official"))
+for _variant in ("", "color_", "noisy_"):
+    datasets.retire(f"{_variant}sprites", f"{_variant}dsprites")
 
 
 def stream(seed: int, purpose: str, *position: int) -> np.random.Generator:

@@ -38,7 +38,7 @@ class OwnImages(Dataset):
             raise UserError(
                 f"{path} does not exist; give a folder of images, an .npz file, or a name of lddr data list"
             )
-        self.name = path.resolve().stem
+        self.name = self.title = path.resolve().stem
         if path.is_dir():
             files = _picture_files(path)
             self.rows = _from_files(self.name, files, resolution)

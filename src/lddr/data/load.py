@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from lddr.data.dataset import Dataset, datasets
-from lddr.errors import UserError
 
 
 def load_dataset(name: str, resolution: int | None = None) -> Dataset:
@@ -13,12 +12,7 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
         from lddr.data.folder import OwnImages
 
         return OwnImages(Path(name).expanduser(), **settings)
-    kind = datasets[name]
-    if kind.origin == "drawn":
-        return kind(**settings)
-    if resolution not in (None, kind.image_shape[0]):
-        raise UserError(f"{name} comes at {kind.image_shape[0]}x{kind.image_shape[1]} only; leave the resolution out")
-    return kind()
+    return datasets[name](**settings)
 
 
 def _is_path(name: str) -> bool:

@@ -20,11 +20,7 @@ TITLES = {
     "mpi3d": "MPI3D",
 }
 DATASETS = {name: name for name in TITLES if name != "mpi3d"} | {"mpi3d_toy": "mpi3d"}  # ours → the paper's
-LOOK_ALIKES = {
-    "sprites": "dsprites",
-    "color_sprites": "color_dsprites",
-    "rooms": "shapes3d",
-}  # drawn here: not the same
+LOOK_ALIKES = {"rooms": "shapes3d"}  # drawn here: not the same
 PAPER_PIXELS = 64  # what a resolution that is left out means for all of the paper's datasets
 MPI3D_IMAGES = 460_800  # the paper's MPI3D has four colours and four shapes; a later file has six of each
 SIX = {  # the paper's metrics, in its order: our name → its name

@@ -47,6 +47,7 @@ SUPERVISIONS = {"bce": "BCE", "l2": "L2", "cross-entropy": "cross-entropy", "mas
 DATASETS = {  # in the order they are shown in
     "dsprites": "dSprites",
     "color_dsprites": "C-dSprites",
+    "noisy_dsprites": "N-dSprites",
     "smallnorb": "SmallNORB",
     "cars3d": "Cars3D",
     "shapes3d": "Shapes3D",
@@ -54,9 +55,6 @@ DATASETS = {  # in the order they are shown in
     "mpi3d_real": "MPI3D (real)",
     "mpi3d_realistic": "MPI3D (realistic)",
     "circles": "Circles",
-    "sprites": "sprites",
-    "color_sprites": "color sprites",
-    "noisy_sprites": "noisy sprites",
     "rooms": "rooms",
 }
 SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's

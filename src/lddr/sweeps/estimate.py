@@ -23,7 +23,7 @@ from lddr.sweeps.study import Study
 State = Literal["finished", "trained", "begun", "new"]
 ENOUGH = 0.5  # seconds
 WARM_UP = 2  # steps before the clock starts: tables are built, memory is taken
-DRAWN = {1: "sprites", 3: "rooms"}  # by channels: a drawn dataset with images of the same shape as the official ones
+DRAWN = {1: "dsprites", 3: "rooms"}  # by channels: a drawn dataset with images of the same shape as the official ones
 
 
 @dataclass(frozen=True)
@@ -129,20 +129,17 @@ def _timed(shapes: Sequence[Config], steps: int, quiet: bool) -> dict[Config, fl
 
 def stand_in(name: str) -> str:
     """A drawn dataset with images of the same shape: looking images up is a hundredth of a step, and needs no files."""
-    if name in datasets and datasets[name].origin == "official files":
+    if name in datasets and datasets[name].needs_files:
         return DRAWN[datasets[name].image_shape[2]]
     return name
 
 
 def why_missing(name: str) -> str | None:
     """How to get a dataset that is not here, None for one that is."""
-    from lddr.data.official.base import Official
-
     try:
-        if name not in datasets:
-            load_dataset(name)
-        elif issubclass(kind := datasets[name], Official) and not kind.found():
-            kind()  # says where it looked and how to get it
+        if name in datasets:
+            return datasets[name].why_missing()
+        load_dataset(name)
     except UserError as error:
         return str(error)
     return None

@@ -135,7 +135,7 @@ def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, data
     merged: Axes = {name: values for part in kept.values() for name, values in part.items()}
     if dataset is not None:
         merged["dataset"] = [dataset]
-    for name, example in (("model", "dvae"), ("dataset", "sprites")):
+    for name, example in (("model", "dvae"), ("dataset", "dsprites")):
         if name not in merged:
             raise UserError(f'{here} has no {name}; add a line such as {name} = "{example}"')
     for where, part in kept.items():

@@ -19,24 +19,29 @@ SIDE = 64  # pixels: the height and width of all images of the benchmark
 class Official(Dataset):
     """A dataset whose files were published: found below the data folders, in disentanglement_lib's layout."""
 
-    origin: ClassVar[str] = "official files"
-    title: ClassVar[str]
+    origin = "official files"
+    needs_files = True
     files: ClassVar[
         tuple[tuple[str, ...], ...]
     ]  # every file that is needed, under each of its names, the preferred first
     remotes: ClassVar[tuple[Remote, ...]]
 
-    def __init__(self) -> None:
-        paths = self.found()
-        if not paths:
-            raise UserError(self._not_found())
-        self.rows = self._open(paths)
+    def __init__(self, resolution: int = SIDE) -> None:
+        if resolution != SIDE:
+            raise UserError(f"{self.name} comes at {SIDE}x{SIDE} only; leave the resolution out")
+        if missing := self.why_missing():
+            raise UserError(missing)
+        self.rows = self._open(self.found())
 
     @classmethod
     def found(cls) -> list[Path]:
         """The files of this dataset on this machine, or nothing when one of them is missing."""
         paths = [path for path in map(_find, cls.files) if path]
         return paths if len(paths) == len(cls.files) else []
+
+    @classmethod
+    def why_missing(cls) -> str | None:
+        return cls._not_found() if cls.needs_files and not cls.found() else None
 
     @abstractmethod
     def _open(self, paths: list[Path]) -> MappedImages:

@@ -1,4 +1,4 @@
-"""dSprites: 737 280 black and white images, held as bits; and its coloured and noisy variants."""
+"""dSprites: 737 280 black and white images, from the official file or drawn; its coloured and noisy variants."""
 
 from collections.abc import Iterator
 from math import pi
@@ -12,10 +12,14 @@ from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, Grid
 from lddr.data.official.base import SIDE, Official
+from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.data.stored import stored
 from lddr.data.variants import coloured, noisy
+from lddr.errors import UserError
 
 PATH = "dsprites/dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
+
+REDRAWN = "redrawn"  # the origin of dSprites without its file
 
 
 def _evenly(start: float, stop: float, count: int) -> tuple[float, ...]:
@@ -24,10 +28,15 @@ def _evenly(start: float, stop: float, count: int) -> tuple[float, ...]:
 
 @datasets.register("dsprites")
 class DSprites(Official):
-    """A white square, ellipse or heart on black, in 6 scales, 40 orientations and 32x32 positions."""
+    """A white square, ellipse or heart on black, in 6 scales, 40 orientations and 32x32 positions.
+
+    Without the official file the same pictures are drawn. Orientations 0 and 39 are one picture: that is the dataset.
+    """
 
     name = "dsprites"
     title = "dSprites"
+    origin = "redrawn or official file"
+    needs_files = False
     summary = "dSprites: square, ellipse, heart in every place, size and turn"
     files = ((f"{PATH}.npz", f"{PATH}.hdf5"),)
     remotes = (
@@ -50,17 +59,31 @@ class DSprites(Official):
     )
     image_shape = (SIDE, SIDE, 1)
 
+    def __init__(self, resolution: int = SIDE) -> None:
+        if resolution not in (SIDE // 2, SIDE):
+            raise UserError(f"{self.name} comes at 64x64 or 32x32, not {resolution}x{resolution}")
+        self.image_shape = (resolution, resolution, self.image_shape[2])
+        paths = self.found()
+        self.origin = "official file" if paths else REDRAWN
+        if paths:
+            self.rows = self._open(paths)
+
     def _open(self, paths: list[Path]) -> MappedImages:
         shape = (self.space.size, SIDE * SIDE // 8)
         return converted("dsprites", paths, 1, shape, lambda: _packed(paths[0], self.space.size))
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
-        return self._masks(indices)
+        images = self._painted(self._masks(indices), generator)
+        return images if self.image_shape[0] == SIDE else halved(images)
+
+    def _painted(self, masks: Images, generator: np.random.Generator | None) -> Images:
+        return masks
 
     def _masks(self, indices: ArrayLike) -> Images:
-        packed = self.rows.take(indices)
+        drawn = self.origin == REDRAWN
+        packed = drawn_sprites().take(self.space.factors_of(indices)) if drawn else self.rows.take(indices)
         bits = np.unpackbits(packed, axis=-1)
-        return np.negative(bits, out=bits).reshape(*packed.shape[:-1], SIDE, SIDE, 1)  # in bytes, -1 is 255
+        return np.negative(bits, out=bits).reshape(len(packed), SIDE, SIDE, 1)  # in bytes, -1 is 255
 
 
 @datasets.register("color_dsprites")
@@ -68,12 +91,13 @@ class ColorDSprites(DSprites):
     """dSprites in a random colour, fresh with every draw: U(0.5, 1) for red, green and blue."""
 
     name = "color_dsprites"
+    title = "C-dSprites"
     summary = "dSprites in random colours (the colour is no factor)"
     image_shape = (SIDE, SIDE, 3)
     is_fixed = False
 
-    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
-        return coloured(self._masks(indices), generator)
+    def _painted(self, masks: Images, generator: np.random.Generator | None) -> Images:
+        return coloured(masks, generator)
 
 
 @datasets.register("noisy_dsprites")
@@ -81,12 +105,23 @@ class NoisyDSprites(DSprites):
     """White sprites on uniform noise, fresh with every draw."""
 
     name = "noisy_dsprites"
+    title = "N-dSprites"
     summary = "dSprites on random noise"
     image_shape = (SIDE, SIDE, 3)
     is_fixed = False
 
-    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
-        return noisy(self._masks(indices), generator)
+    def _painted(self, masks: Images, generator: np.random.Generator | None) -> Images:
+        return noisy(masks, generator)
+
+
+def halved(images: Images) -> Images:
+    """Means of 2x2 pixels, halves rounded up: (count, h, w, channels) → (count, h/2, w/2, channels).
+
+    Not cut back to black and white: a step of the position is half a pixel then, and often could not be seen.
+    """
+    planes = images.transpose(0, 3, 1, 2)
+    pairs = np.add(planes[:, :, ::2], planes[:, :, 1::2], dtype=np.uint16).view(np.uint32)  # left and right in one
+    return (((pairs & 0xFFFF) + (pairs >> 16) + 2) >> 2).astype(np.uint8).transpose(0, 2, 3, 1)
 
 
 def _packed(path: Path, count: int) -> Iterator[Rows]:

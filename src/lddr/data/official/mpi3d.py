@@ -64,7 +64,7 @@ class MPI3DToy(MPI3D):
     """MPI3D, simply drawn."""
 
     name = "mpi3d_toy"
-    title = "MPI3D toy"
+    title = "MPI3D (toy)"
     summary = "MPI3D: a robot arm and an object, simply drawn"
     files = _file("mpi3d_toy")
     remotes = _remotes("mpi3d_toy", "55889cb7c7dfc655d6e0277beee88868")
@@ -75,7 +75,7 @@ class MPI3DRealistic(MPI3D):
     """MPI3D, realistically drawn."""
 
     name = "mpi3d_realistic"
-    title = "MPI3D realistic"
+    title = "MPI3D (realistic)"
     summary = "MPI3D: a robot arm and an object, realistically drawn"
     files = _file("mpi3d_realistic")
     remotes = _remotes("mpi3d_realistic", "59a6225b88b635365f70c91b3e52f70f")
@@ -86,7 +86,7 @@ class MPI3DReal(MPI3D):
     """MPI3D, photographed."""
 
     name = "mpi3d_real"
-    title = "MPI3D real"
+    title = "MPI3D (real)"
     summary = "MPI3D: a robot arm and an object, photographed"
     files = _file("mpi3d_real")
     remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802")

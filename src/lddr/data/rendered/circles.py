@@ -34,6 +34,7 @@ class Circles(Dataset):
     """
 
     name = "circles"
+    title = "Circles"
     summary = "one disc, anywhere (the paper's Circles)"
     origin = "drawn"
     space = Grid(tuple(Factor(axis, VALUES, tuple(np.linspace(LOW, HIGH, VALUES).tolist())) for axis in ("x", "y")))

@@ -50,6 +50,7 @@ class Rooms(Dataset):
     """Shapes3D drawn here: floor, wall and object are three layers, looked up by geometry and hue, and added."""
 
     name = "rooms"
+    title = "rooms"
     summary = "A coloured object in a coloured room: Shapes3D drawn here."
     origin = "drawn"
     space = Grid(
