@@ -7,7 +7,7 @@ from sklearn.utils import estimator_checks as checks
 
 from lddr.data.load import load_dataset
 from lddr.estimator import DisentangledVAE
-from lddr.run import Machine
+from lddr.runs.carry_out import Machine
 from lddr.training.loop import Pace
 
 QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))

@@ -5,7 +5,8 @@ import lddr
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.run import Machine, read_config, run
+from lddr.runs.carry_out import Machine, run
+from lddr.runs.folder import RunFolder
 from lddr.training.loop import Pace
 
 QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
@@ -103,7 +104,7 @@ def test_a_kept_run_is_found_again(tmp_path, images):
     (folder,) = tmp_path.iterdir()
     assert {"config.json", "log.jsonl", "scores.json", "model.safetensors"} <= {file.name for file in folder.iterdir()}
     assert np.array_equal(lddr.Trained.load(folder).represent(images), model.represent(images))
-    assert read_config(folder) == model.config
+    assert RunFolder(folder).config == model.config
     config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=20)
     assert run(config, tmp_path, QUIET) == folder
 

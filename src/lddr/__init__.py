@@ -9,7 +9,7 @@ _HOMES = {
     "Dataset": "lddr.data.dataset",
     "DisentangledVAE": "lddr.estimator",
     "FactorSpace": "lddr.data.factors",
-    "Machine": "lddr.run",
+    "Machine": "lddr.runs.carry_out",
     "Trained": "lddr.trained",
     "UserError": "lddr.errors",
     "evaluate": "lddr.metrics.evaluate",

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from lddr.config import configure
 from lddr.models.zoo import models
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Stopped
 
 

@@ -47,8 +47,8 @@ class Config:
         return json.loads(json.dumps(asdict(self)))
 
     @classmethod
-    def from_dict(cls, settings: dict[str, Any]) -> "Config":
-        """The inverse of `as_dict`, strict: settings of another version are refused."""
+    def from_dict(cls, settings: dict[str, Any], format: int = 2) -> "Config":  # noqa: A002 (both alike so far)
+        """The inverse of `as_dict`, also for settings of an older format; strict: those it cannot read are refused."""
         try:
             model = models[settings["model"]]
             return cls(

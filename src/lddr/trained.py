@@ -20,7 +20,8 @@ from lddr.models.latent import Latent
 from lddr.models.nets import Discriminator
 from lddr.models.vae import VAE
 from lddr.objectives.losses import Factor
-from lddr.run import DISCRIMINATOR, Machine, run
+from lddr.runs.carry_out import Machine, run
+from lddr.runs.folder import FORMAT, RunFolder, checked_format
 from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 
@@ -90,14 +91,16 @@ class Trained:
 
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
-        facts = {"settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
-        save_model(Path(folder) / "model.safetensors", module_tensors("vae", self.vae), facts)
+        facts = {"format": FORMAT, "settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
+        save_model(RunFolder(folder).model_file, module_tensors("vae", self.vae), facts)
 
     @classmethod
     def load(cls, folder: str | Path) -> "Trained":
         """The model of a run folder, or of a folder `save` wrote to."""
-        tensors, facts = load_model(Path(folder) / "model.safetensors")
-        config, shape = Config.from_dict(facts["settings"]), tuple(facts["image_shape"])
+        path = RunFolder(folder).model_file
+        tensors, facts = load_model(path)
+        config = Config.from_dict(facts["settings"], checked_format(facts, path))
+        shape = tuple(facts["image_shape"])
         family = config.latent.build(tensors.get("vae.family.active"))
         vae = VAE(shape, family, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
@@ -108,9 +111,10 @@ class Trained:
         objective = self.config.objective
         if not isinstance(objective, Factor):
             raise UserError(f"{self.config.model} has no discriminator")
-        if self.folder is None or not (self.folder / DISCRIMINATOR).exists():
+        path = None if self.folder is None else RunFolder(self.folder).adversary_file
+        if path is None or not path.exists():
             raise UserError("this model was saved without its discriminator; load it from the folder of its run")
-        tensors, _ = load_model(self.folder / DISCRIMINATOR)
+        tensors, _ = load_model(path)
         network = Discriminator(self.num_latents, objective.discriminator_width)
         load_module("discriminator", network, tensors)
         return network.eval()

@@ -16,7 +16,7 @@ from lddr.explorer.guard import LOOPBACK
 from lddr.explorer.server import create_app, server
 from lddr.metrics.gap import Gap
 from lddr.metrics.mig import mig
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.trained import Trained
 from lddr.training.loop import Pace
 

@@ -3,6 +3,7 @@ import shutil
 import pytest
 
 from lddr.explorer.catalogue import Catalogue, GoneError, about
+from tests.run_folders import completed
 
 
 @pytest.fixture
@@ -12,6 +13,7 @@ def runs(tmp_path, many_values):
         folder.mkdir(parents=True)
         for name, content in zip(("config.json", "scores.json"), many_values(seed), strict=True):
             (folder / name).write_text(content)
+        completed(folder)
     return tmp_path
 
 
@@ -61,6 +63,7 @@ def test_scores_stand_before_the_settings_that_differ(runs):
 def test_a_run_says_whether_its_model_can_be_opened(runs):
     catalogue = Catalogue(runs)
     token = next(iter(catalogue.listed()))
+    catalogue.run(token).files.model_file.unlink()
     assert not about(token, catalogue.run(token))["opens"]
     (runs / "deep/run-0/model.safetensors").touch()
     assert about(token, catalogue.run(token))["opens"]

@@ -10,6 +10,7 @@ from PIL import Image
 
 from lddr.data.load import load_dataset
 from tests.explorer.conftest import PIXELS, serving, visiting
+from tests.run_folders import completed
 
 DRAWN = "canvas[aria-label='What the model draws']"
 
@@ -309,6 +310,7 @@ def test_a_thousand_runs_are_listed_and_drawn(chromium, tmp_path, many_values):
         (tmp_path / f"run-{seed}").mkdir()
         for name, content in zip(("config.json", "scores.json"), many_values(seed), strict=True):
             (tmp_path / f"run-{seed}" / name).write_text(content)
+        completed(tmp_path / f"run-{seed}")
     with serving(tmp_path) as address, visiting(chromium, address) as site:
         site.open()
         page = site.page

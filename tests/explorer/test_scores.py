@@ -4,6 +4,7 @@ import pytest
 
 from lddr.explorer.scores import MOST_POINTS, curves, report
 from lddr.runs.index import Run, read_run
+from tests.run_folders import completed
 
 SETTINGS = {"model": "dvae", "dataset": "own", "training": {"steps": 5000, "seed": 0}}
 
@@ -13,7 +14,7 @@ def write(folder, mig=None, factors=("shape", "x")):
     (folder / "config.json").write_text(json.dumps(config))
     metrics = {} if mig is None else {"mig": mig}
     (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -3.0}, "metrics": metrics}))
-    return folder
+    return completed(folder)
 
 
 MIG = {

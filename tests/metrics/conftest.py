@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.config import configure
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace
 
 SETTINGS = {"resolution": 16, "width": 4, "steps": 30, "seed": 0}

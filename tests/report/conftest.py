@@ -8,6 +8,7 @@ import pytest
 from lddr.config import configure
 from lddr.metrics.metric import metrics
 from lddr.runs.index import read_run
+from tests.run_folders import completed
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def make_run(tmp_path):
             changed = (metric_settings or {}).get(name, {})
             entry["settings"] = asdict(metrics[name]()) | {"draw_seed": 0, "bins": None} | changed
         (folder / "scores.json").write_text(json.dumps({"training": training, "metrics": given}))
+        completed(folder)
         return read_run(folder)
 
     return make

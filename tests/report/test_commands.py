@@ -11,7 +11,7 @@ from lddr.report import commands
 from lddr.report.commands import compare_runs, make_report, show_run
 from lddr.report.figures import figure
 from lddr.report.style import new_figure
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace
 
 

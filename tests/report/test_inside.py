@@ -9,6 +9,7 @@ from lddr.report.figures import run_figures
 from lddr.report.inside import best_factors, posterior_panels
 from lddr.runs.index import list_runs, read_run
 from lddr.trained import train
+from tests.run_folders import completed
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def scored(tmp_path):
     mig["factors_left_out"] = {"angle": "is continuous"}
     (tmp_path / "config.json").write_text(json.dumps(config))
     (tmp_path / "scores.json").write_text(json.dumps({"training": {}, "metrics": {"mig": mig}}))
-    return read_run(tmp_path)
+    return read_run(completed(tmp_path))
 
 
 def test_information_is_a_share_of_the_entropy_of_named_factors(scored):

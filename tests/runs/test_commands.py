@@ -9,6 +9,7 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.runs.commands import diff_runs, find_run, list_runs_command, show_run
 from lddr.runs.index import list_runs
+from tests.run_folders import completed
 
 
 def made(root: Path, metrics: dict[str, float | None] | None = None, **settings) -> Path:
@@ -19,6 +20,7 @@ def made(root: Path, metrics: dict[str, float | None] | None = None, **settings)
     if metrics is not None:
         entries = {name: {"score": score, "reason": "it has none"} for name, score in metrics.items()}
         (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -123.456}, "metrics": entries}))
+        completed(folder)
     return folder
 
 

@@ -10,6 +10,7 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.runs import index
 from lddr.runs.index import flat_scores, gather, list_runs, read_run
+from tests.run_folders import completed
 
 METRICS = {
     "mig": {"score": 0.41, "settings": {"num_bins": 20}, "mutual_information": [[1.0, 2.0]]},
@@ -28,6 +29,7 @@ def made(root: Path, scores: dict | None = None, **settings) -> Path:
     (folder / "checkpoint").mkdir()
     if scores is not None:
         (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -9.5, "kl": 2.0}, "metrics": scores}))
+        completed(folder)
     return folder
 
 
@@ -123,7 +125,7 @@ def test_a_damaged_file_is_a_state_with_a_reason(file, text, tmp_path):
 
 
 def test_metrics_of_a_wrong_shape_are_a_state_too(tmp_path):
-    folder = made(tmp_path)
+    folder = completed(made(tmp_path))
     for metrics in ([1], {"mig": 0.4}, {"mig": {"score": 10**400}}):
         (folder / "scores.json").write_text(json.dumps({"training": {}, "metrics": metrics}))
         assert list_runs(tmp_path)[0].state == "broken"
@@ -168,6 +170,7 @@ def test_finishing_and_vanishing_are_seen(tmp_path):
     training, gone = made(tmp_path, None, seed=0), made(tmp_path, {}, seed=1)
     list_runs(tmp_path)
     (training / "scores.json").write_text('{"training": {"elbo": 1}}')
+    completed(training)
     gone.rename(tmp_path.parent / f"{tmp_path.name}-gone")
     assert [(run.state, run.value("elbo")) for run in list_runs(tmp_path)] == [("finished", 1)]
     assert len(json.loads((tmp_path / ".index.json").read_text())["runs"]) == 1

@@ -12,13 +12,17 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 
 from lddr.config import configure
+from lddr.data.load import load_dataset
 from lddr.files import alone
 from lddr.metrics.evaluate import evaluate_run
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.sweeps.cluster import Options, sweep
 from lddr.sweeps.study import Study
+from lddr.training import checkpoint
+from lddr.training.learner import Learner
 from lddr.training.loop import Pace
 
 pytestmark = [
@@ -188,15 +192,15 @@ def take_the_mark(folder):
 
 def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undisturbed, tmp_path, capsys):
     strange, foreign, good = (tmp_path / config.run_name for config in STUDY.configs[:3])
-    for folder in (strange, foreign):
-        folder.mkdir()
-    (strange / "scores.json").write_text("[]")
+    foreign.mkdir()
+    spoilt = Learner(STUDY.configs[0], load_dataset("circles", 16), torch.device("cpu")).tensors()
+    checkpoint.save(strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {})  # nobody expects that
     shutil.copy(undisturbed / good.name / "config.json", foreign)
     study = Study("failing", STUDY.configs[:3], STUDY.metrics)
     outcome = sweep(study, tmp_path, options(cluster.address, retries=1))
     errors = {failure.folder: failure.error for failure in outcome.failures}
     assert errors.keys() == {strange, foreign}
-    assert errors[strange].startswith("AttributeError")
+    assert errors[strange].startswith("RuntimeError")
     assert "holds other settings than its name says" in errors[foreign]
     assert "Traceback" in (strange / "error.txt").read_text()
     assert (good / "model.safetensors").read_bytes() == (undisturbed / good.name / "model.safetensors").read_bytes()

@@ -1,6 +1,7 @@
 import pytest
 
 from lddr.config import configure
+from lddr.runs.folder import TAIL
 from lddr.sweeps import progress
 from lddr.sweeps.progress import Job, Pace, Progress, steps_done
 
@@ -33,7 +34,7 @@ def test_the_log_and_the_weights_say_how_far_a_run_is(jobs):
 
 def test_only_the_end_of_a_long_log_is_read(jobs):
     log(jobs[0], 100_000)
-    assert (jobs[0].folder / "log.jsonl").stat().st_size > 5 * progress.TAIL
+    assert (jobs[0].folder / "log.jsonl").stat().st_size > 5 * TAIL
     assert steps_done(jobs[0]) == 100_000
 
 

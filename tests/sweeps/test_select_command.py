@@ -6,17 +6,17 @@ import pytest
 import torch
 
 from lddr.config import configure
-from lddr.data.dataset import stream
+from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.run import identity
 from lddr.runs.index import read_run
 from lddr.sweeps.encoding import Encoder, encode
 from lddr.sweeps.select_command import report_selection, select_models
 from lddr.sweeps.selectors import selectors
 from lddr.trained import Trained
 from lddr.training.learner import build_vae
+from tests.run_folders import completed
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,7 @@ def trained(tmp_path_factory) -> Path:
         metrics = {"gap": gap, "mig": {"score": 0.9 - 0.25 * seed}, "sap": {"score": None, "reason": "no"}}
         training = {"elbo": -9.0 - seed, "reconstruction": 8.0, "kl": 1.0 + seed}
         write_json(folder / "scores.json", {"training": training, "metrics": metrics})
+        completed(folder)
     return root
 
 

@@ -14,6 +14,7 @@ from lddr.sweeps import commands
 from lddr.sweeps.cluster import Failure, Options, Outcome
 from lddr.sweeps.commands import run_sweep, score_rows
 from lddr.sweeps.study import Study
+from tests.run_folders import completed
 
 STUDY = """
 name = "tiny"
@@ -125,6 +126,7 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
         write_json(
             tmp_path / config.run_name / "scores.json", {"training": {"elbo": -1234.5}, "metrics": {"mig": entry}}
         )
+        completed(tmp_path / config.run_name)
     rows = score_rows(Study("table", configs, ("mig",)), tmp_path)
     assert rows == [
         {"model": "factor-vae", "gamma": "10", "runs": "3/3", "elbo": "-1234", "mig": "0.2"},

@@ -5,7 +5,7 @@ import pytest
 
 from lddr.config import configure
 from lddr.files import alone
-from lddr.metrics.evaluate import read_scores
+from lddr.runs.folder import RunFolder
 from lddr.sweeps import worker
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
@@ -35,9 +35,9 @@ def test_a_run_is_trained_and_evaluated_once(order, folder):
 
 def test_the_settings_of_the_metrics_are_the_studys(order, folder):
     assert carry_out(replace(order, scoring={"mig": {"num_bins": 7}})).state == "finished"
-    assert read_scores(folder)["metrics"]["mig"]["settings"]["num_bins"] == 7
+    assert RunFolder(folder).scores["metrics"]["mig"]["settings"]["num_bins"] == 7
     assert carry_out(order).state == "finished"  # the published ones again
-    assert read_scores(folder)["metrics"]["mig"]["settings"]["num_bins"] == 20
+    assert RunFolder(folder).scores["metrics"]["mig"]["settings"]["num_bins"] == 20
 
 
 @pytest.mark.parametrize("lock", ["sweep", "run"])  # of another sweep, of `lddr train`

@@ -11,7 +11,7 @@ import torch
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.training.learner import Learner
 from lddr.training.loop import Pace
 
@@ -22,7 +22,7 @@ TRAIN = """
 import sys
 from pathlib import Path
 from lddr.config import configure
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace, Stopped
 model, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 narrow = {"discriminator_width": 20} if model == "factor-vae" else {}

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 from lddr.training import tracking
 from lddr.training.tracking import Log, Progress, TensorBoard, Tracker, read_log
 
@@ -161,7 +162,7 @@ def test_event_files_that_begin_anew_show_nothing_old(tmp_path):
 def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(UserError, match="get it with: pip install tensorboard"):
-        Tracker(tmp_path / "run", 10, tensorboard=True)
+        Tracker(RunFolder(tmp_path / "run"), 10, tensorboard=True)
     assert not (tmp_path / "run").exists()
 
 
@@ -334,13 +335,13 @@ def test_a_reader_that_goes_away_does_not_stop_training(clock, monkeypatch, conn
 
 def test_a_tracker_records_and_shows(tmp_path, clock, capsys):
     pytest.importorskip("tensorboard")
-    with Tracker(tmp_path / "run", total_steps=4, tensorboard=True) as tracker:
+    with Tracker(RunFolder(tmp_path / "run"), total_steps=4, tensorboard=True) as tracker:
         for step in range(1, 4):
             clock.now += 1.0
             tracker.record(step, {"kl": float(step)})
             tracker.show(step, {"kl": float(step)})
         tracker.sync()
-    with Tracker(tmp_path / "run", total_steps=4, resume_step=2, quiet=True, tensorboard=True) as tracker:
+    with Tracker(RunFolder(tmp_path / "run"), total_steps=4, resume_step=2, quiet=True, tensorboard=True) as tracker:
         tracker.record(3, {"kl": 30.0})
     assert [record["kl"] for record in read_log(tmp_path / "run" / "log.jsonl")] == [1.0, 2.0, 30.0]
     assert capsys.readouterr().err == "training  3/4  75%  1.0 steps/s  took 0:00:03  kl 3\n"

@@ -112,7 +112,7 @@ def _synthetic(number: int, make: Callable[[Floats, np.random.Generator], Floats
 
 def _trained(model: str, num_latents: int, steps: int) -> Representation:
     from lddr.data.load import load_dataset
-    from lddr.run import Machine
+    from lddr.runs.carry_out import Machine
     from lddr.trained import train
     from lddr.training.loop import Pace
 

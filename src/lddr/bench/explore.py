@@ -118,8 +118,8 @@ def explorer(root: Path) -> Iterator[str]:
 def write_model(root: Path) -> str:
     """A D-VAE of the paper's size with random weights, as a finished run; gives what it is."""
     from lddr.config import configure
+    from lddr.data.dataset import identity
     from lddr.data.load import load_dataset
-    from lddr.run import identity
     from lddr.trained import Trained
     from lddr.training.learner import build_vae, torch_stream
 
@@ -146,6 +146,11 @@ def write_runs(root: Path, count: int) -> None:
 
 def _write(folder: Path, config: dict[str, Any], scores: dict[str, Any]) -> None:
     """Not flushed to the disk one by one, as real runs are: these live for a minute."""
+    from lddr.runs.folder import RunFolder
+
+    run = RunFolder(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "scores.json").write_text(json.dumps(scores))
+    run.config_file.write_text(json.dumps(config))
+    run.scores_file.write_text(json.dumps(scores))
+    for file in (run.log_file, run.model_file):
+        file.touch()

@@ -73,7 +73,7 @@ def measure(dataset: Dataset) -> dict[str, Any]:
 
 def model_of(dataset: Dataset) -> Represent:
     """The paper's D-VAE, a few steps into its training: how good it is changes no time."""
-    from lddr.run import Machine
+    from lddr.runs.carry_out import Machine
     from lddr.trained import train
     from lddr.training.loop import Pace
 

@@ -14,7 +14,7 @@ from rich.progress import track
 
 from lddr.bench.table import show
 from lddr.config import Config, configure
-from lddr.run import Machine, run
+from lddr.runs.carry_out import Machine, run
 from lddr.sweeps.cluster import Options, connected, sweep
 from lddr.sweeps.study import Study
 from lddr.training.loop import Pace

@@ -146,7 +146,7 @@ def train(
     """
     settings = {name: value for name, value in locals().items() if name not in NOT_SETTINGS}
     from lddr.commands import train_model
-    from lddr.run import Machine
+    from lddr.runs.carry_out import Machine
     from lddr.training.loop import Pace
 
     machine = Machine(device, threads, compile, Pace(quiet, tensorboard, checkpoint_seconds))

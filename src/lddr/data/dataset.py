@@ -1,8 +1,9 @@
 """The one protocol of all datasets: images for an array of numbers, and batches that depend on (seed, step) alone."""
 
+import hashlib
 import zlib
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,3 +70,15 @@ def as_floats(images: Images) -> NDArray[np.float32]:
     floats = images.astype(np.float32)
     floats *= np.float32(1 / 255)
     return floats
+
+
+def identity(dataset: Dataset) -> dict[str, Any]:
+    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images."""
+    shown = dataset.images(dataset.space.sample(stream(0, "identity"), 16), stream(0, "identity"))
+    return {
+        "name": dataset.name,
+        "images": len(dataset),
+        "shape": list(dataset.image_shape),
+        "factors": dict(zip(dataset.space.names, dataset.space.sizes, strict=True)),
+        "checksum": hashlib.sha256(shown.tobytes()).hexdigest()[:16],
+    }

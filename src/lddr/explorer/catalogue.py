@@ -33,7 +33,7 @@ class Catalogue:
     def folder(self, token: str) -> Path:
         """The folder of a token."""
         known = self._runs.get(token) or self.listed().get(token)
-        if known is None or not (known.folder / "config.json").exists():
+        if known is None or not known.files.is_run:
             raise GoneError("this run is no longer there; go back to the runs and choose another")
         return known.folder
 
@@ -62,7 +62,7 @@ class Catalogue:
 def about(token: str, run: Run) -> dict[str, Any]:
     """What a run is and how far it got."""
     facts: dict[str, Any] = {"token": token, "name": run.name, "state": run.state, "reason": run.reason}
-    facts["opens"] = (run.folder / "model.safetensors").exists()
+    facts["opens"] = run.files.model_file.exists()
     return facts | {"settings": run.settings, "scores": run.scores}
 
 

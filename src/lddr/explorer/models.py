@@ -8,6 +8,7 @@ from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
 from lddr.explorer.open_model import OpenModel, latent_of
+from lddr.runs.folder import RunFolder
 from lddr.trained import Trained
 
 MODELS, DATASETS = 8, 4  # kept in memory
@@ -28,9 +29,9 @@ class Models:
     def opened(self, folder: Path) -> OpenModel:
         """The model of a folder; a file that was written anew is read anew."""
         try:
-            facts = (folder / "model.safetensors").stat()
+            facts = RunFolder(folder).model_file.stat()
         except OSError as error:
-            if not (folder / "config.json").exists():
+            if not RunFolder(folder).is_run:
                 raise GoneError("this run is no longer there; go back to the runs and choose another") from error
             raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
         return self._models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))

@@ -1,6 +1,5 @@
 """What the files of a run say: which latent tells which factor, all scores, and the curves of its training."""
 
-import json
 import math
 from contextlib import suppress
 from pathlib import Path
@@ -9,10 +8,8 @@ from typing import Any
 from lddr.errors import UserError
 from lddr.runs.index import Run
 from lddr.runs.information import Information, information_of
-from lddr.training.tracking import read_log
 
 MOST_POINTS = 400  # of a curve
-DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 def information(folder: Path) -> Information | None:
@@ -24,11 +21,7 @@ def information(folder: Path) -> Information | None:
 
 def report(run: Run) -> dict[str, Any]:
     """Every headline score with what else is known about it, or why there is none, and the information matrix."""
-    try:
-        metrics = json.loads((run.folder / "scores.json").read_bytes()).get("metrics", {})
-        rows = [_row(name, entry, run) for name, entry in metrics.items()]
-    except DAMAGE:
-        rows = []
+    rows = [_row(name, entry, run) for name, entry in run.files.metrics.items()]
     found = information(run.folder)
     return {
         "training": {name: value for name, value in run.scores.items() if name.split(".")[0] not in _names(rows)},
@@ -49,8 +42,7 @@ def _row(name: str, entry: dict[str, Any], run: Run) -> dict[str, Any]:
 
 def curves(run: Run) -> dict[str, Any]:
     """The terms of the loss by step, so far."""
-    path = run.folder / "log.jsonl"
-    records = read_log(path) if path.exists() else []
+    records = run.files.log
     kept = records[:: max(1, math.ceil(len(records) / MOST_POINTS))]
     if records and kept[-1] is not records[-1]:
         kept.append(records[-1])

@@ -11,9 +11,10 @@ from rich.table import Table
 
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.metrics.evaluate import Entries, evaluate_run, read_scores
+from lddr.metrics.evaluate import Entries, evaluate_run
 from lddr.metrics.metric import metrics
 from lddr.runs.commands import list_runs_command
+from lddr.runs.folder import RunFolder
 from lddr.runs.index import list_runs
 
 SIDE_BY_SIDE = 3  # runs that fit beside each other; more are listed below each other
@@ -62,8 +63,8 @@ def finished_runs(folders: Iterable[Path]) -> list[Path]:
     """Runs, and all finished runs below folders that hold runs."""
     found: dict[Path, None] = {}
     for folder in folders:
-        if (folder / "config.json").exists():
-            read_scores(folder)  # says what is wrong with it
+        if (run := RunFolder(folder)).is_run:
+            _ = run.scores  # says what is wrong with it
             found[folder] = None
         else:
             found |= {run.folder: None for run in list_runs(folder) if run.state == "finished"}

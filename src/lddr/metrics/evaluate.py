@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 
 from lddr.data.dataset import Dataset
 from lddr.errors import UserError
-from lddr.files import alone, write_json
 from lddr.metrics.fitting import watched
 from lddr.metrics.metric import Metric, ModelMetric, Result, UndefinedError, metrics
 from lddr.metrics.plan import Represent, encoded, planned, scorable
 from lddr.metrics.progress import Bars
+from lddr.runs.folder import RunFolder
 
 Chosen = Mapping[str, Metric]
 Entries = dict[str, dict[str, Any]]  # metric → its score, what else it found, and its settings
@@ -56,19 +56,19 @@ def evaluate_run(
     dataset: Dataset | None = None,
 ) -> dict[str, Any]:
     """Score a finished run and keep the scores in its scores.json; what is there with the same settings is kept."""
-    from lddr.data.load import load_dataset
     from lddr.trained import Trained
 
-    there = read_scores(folder)
+    run = RunFolder(folder)
+    there = run.scores
     chosen = configured(names, settings)
-    known = {} if force else there.get("metrics", {})
+    known = {} if force else run.metrics
     missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, seed, bins)}
     if not missing:
         return there
     trained = Trained.load(folder)
-    images = dataset or load_dataset(trained.config.dataset, trained.config.resolution)
-    if images.image_shape != trained.image_shape:
-        raise UserError(f"{folder} was trained on images {trained.image_shape}, {images.name} has {images.image_shape}")
+    if dataset is not None:
+        run.check(dataset)
+    images = dataset or run.dataset
     with Bars(quiet) as bars, cores(jobs):
         found = _evaluated(
             images,
@@ -79,22 +79,7 @@ def evaluate_run(
             bars,
             lambda metric: metric.score_model(trained, images, seed),
         )
-    with alone(folder / "scores"):  # somebody else may have added scores meanwhile
-        there = read_scores(folder)
-        scores = there | {"metrics": there.get("metrics", {}) | found}
-        write_json(folder / "scores.json", scores)
-    return scores
-
-
-def read_scores(folder: Path) -> dict[str, Any]:
-    """The scores of a finished run."""
-    path = folder / "scores.json"
-    try:
-        return json.loads(path.read_text())
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f"{folder} is no finished run: it has no scores.json; train it first") from error
-    except ValueError as error:
-        raise UserError(f"{path} is damaged ({error}); delete it and train again: the run goes on") from error
+    return run.add_scores(found)
 
 
 def _evaluated(

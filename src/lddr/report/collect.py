@@ -170,15 +170,11 @@ def _without_odd_scores(run: Run, mine: dict[str, Any], usual: dict[str, Any], l
 
 def metric_settings(run: Run) -> dict[str, dict[str, Any]]:
     """Metric → the settings it was computed with, but for the seed of its draws."""
-    try:
-        entries = json.loads((run.folder / "scores.json").read_bytes()).get("metrics", {})
-        return {
-            metric: {name: value for name, value in entry.get("settings", {}).items() if name != "draw_seed"}
-            for metric, entry in entries.items()
-            if entry.get("score") is not None
-        }
-    except (OSError, ValueError, AttributeError):
-        return {}
+    return {
+        metric: {name: value for name, value in entry.get("settings", {}).items() if name != "draw_seed"}
+        for metric, entry in run.files.metrics.items()
+        if entry.get("score") is not None
+    }
 
 
 def _labelled(groups: Sequence[Group]) -> list[Group]:

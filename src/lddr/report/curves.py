@@ -34,10 +34,8 @@ SHORT = 15  # records that are shown from the first
 
 def logged(run: Run) -> dict[str, "Floats"]:
     """Every term that was recorded, and the steps, as columns; NaN where a record has it not."""
-    from lddr.training.tracking import read_log
-
     try:
-        records = read_log(run.folder / "log.jsonl")
+        records = run.files.log
     except UserError as error:
         raise UndefinedError(f"the training of {run.name} cannot be drawn: {error}") from error
     if not records:
@@ -111,7 +109,7 @@ def _all_caption(runs: Sequence[Run]) -> str:
 @figure(figures, "curves", "Training of all runs", 80, _all_caption)
 def all_curves(runs: Sequence[Run]) -> "Figure":
     """ELBO over steps, a panel for each dataset."""
-    trained = [run for run in runs if run.state != "broken" and (run.folder / "log.jsonl").exists()]
+    trained = [run for run in runs if run.state != "broken" and run.files.log_file.exists()]
     if not trained:
         raise UndefinedError("no run has a log of its training")
     drawing, panels = _one_per_dataset(trained)

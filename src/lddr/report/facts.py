@@ -1,10 +1,8 @@
 """What a page says about its runs besides results: settings, scores run by run, environment."""
 
-import json
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from lddr.report.collect import Group
 from lddr.report.paper import unpublished
@@ -79,8 +77,8 @@ def setting_table(runs: Sequence[Run], labels: Sequence[str], differing: bool = 
 
 def undefined_scores(run: Run) -> dict[str, str]:
     """The metrics that have no score here, and why."""
-    entries = read_object(run, "scores.json").get("metrics", {})
-    return {name: str(entry.get("reason")) for name, entry in entries.items() if entry.get("score") is None}
+    entries = run.files.metrics.items()
+    return {name: str(entry.get("reason")) for name, entry in entries if entry.get("score") is None}
 
 
 def environment(runs: Sequence[Run]) -> dict[str, str]:
@@ -89,7 +87,7 @@ def environment(runs: Sequence[Run]) -> dict[str, str]:
 
     import lddr
 
-    counts = Counter(_versions(read_object(run, "config.json").get("versions", {})) for run in runs)
+    counts = Counter(_versions(run.files.facts.get("versions", {})) for run in runs)
     made = {f"{count} runs" if count > 1 else "1 run": versions for versions, count in counts.items()}
     here = f"lddr {lddr.__version__}, python {platform.python_version()}, matplotlib {matplotlib.__version__}"
     return made | {"this page": f"{here}, {platform.system()} {platform.machine()}"}
@@ -97,15 +95,6 @@ def environment(runs: Sequence[Run]) -> dict[str, str]:
 
 def _versions(versions: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) or "unknown"
-
-
-def read_object(run: Run, name: str) -> dict[str, Any]:
-    """A JSON file of a run; nothing if it is not there."""
-    try:
-        content = json.loads((run.folder / name).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _word(value: Value) -> str:

@@ -98,7 +98,7 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
     dataset, usual = str(run.value("dataset")), _paper_settings_of(run)
     if dataset in LOOK_ALIKES:
         yield "‡", f"{dataset} is not {TITLES[LOOK_ALIKES[dataset]]}"
-    if dataset == "mpi3d_toy" and _images(run) not in (None, MPI3D_IMAGES):
+    if dataset == "mpi3d_toy" and run.files.images.get("images") not in (None, MPI3D_IMAGES):
         yield "‡", "this MPI3D has six colours and shapes, the paper's four"
     for name, value in run.settings.items():
         if name not in usual or value == usual[name] or (name == "resolution" and value in (None, PAPER_PIXELS)):
@@ -106,14 +106,6 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
         fewer = name == "steps" and (run.number(name) or 0) < float(usual[name] or 0)
         yield "†" if fewer else "§", f"{name} {in_words(value)} instead of {in_words(usual[name])}"
     yield from (("§", f"{name} {value:g} is not in its grid") for name, value in _off_grid(run))
-
-
-def _images(run: Run) -> int | None:
-    """How many images the dataset of a run had, as its config.json says."""
-    try:
-        return json.loads((run.folder / "config.json").read_bytes())["dataset"]["images"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
 
 
 def _off_grid(run: Run) -> Iterable[tuple[str, float]]:

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from lddr.errors import UserError
 from lddr.runs.filters import check_columns, known_columns, matching, ordered
+from lddr.runs.folder import RunFolder
 from lddr.runs.index import Run, Value, gather, list_runs, read_run
 from lddr.runs.tables import default_columns, print_runs, shown
 
@@ -74,7 +75,7 @@ def diff_runs(first: str, second: str, root: Path = Path("runs")) -> None:
 
 def find_run(text: str, root: Path) -> Run:
     """The run of a folder, or the one below the root with this in its name."""
-    if (Path(text) / "config.json").exists():
+    if RunFolder(text).is_run:
         return read_run(Path(text))
     if Path(text).is_dir():
         raise UserError(f"{text} is no run: it has no config.json; list the runs in it with: lddr runs ls {text}")
@@ -124,17 +125,8 @@ def _state(run: Run) -> str:
     if run.state == "broken":
         return f"broken: {run.reason}"
     if run.state == "training":
-        return f"not finished: step {_last_step(run.folder)} of {run.value('steps')} or later"
+        return f"not finished: step {run.files.last_step} of {run.value('steps')} or later"
     return run.state
-
-
-def _last_step(folder: Path) -> int:
-    """The step of the last whole line of the log; 0 before the first."""
-    try:
-        lines = (folder / "log.jsonl").read_bytes().rsplit(b"\n", 2)
-        return int(json.loads(lines[-2])["step"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return 0
 
 
 def _unusual(run: Run) -> dict[str, Value]:
@@ -156,11 +148,8 @@ def _unusual(run: Run) -> dict[str, Value]:
 
 def _undefined(run: Run) -> dict[str, Value]:
     """The metrics that have no score here, and why."""
-    try:
-        metrics = json.loads((run.folder / "scores.json").read_bytes())["metrics"]
-        return {name: str(entry["reason"]) for name, entry in metrics.items() if entry.get("score") is None}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return {}
+    entries = run.files.metrics.items()
+    return {name: str(entry.get("reason")) for name, entry in entries if entry.get("score") is None}
 
 
 def _grid(*headings: str) -> Table:

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lddr.errors import UserError
 from lddr.files import written_whole
+from lddr.runs.folder import BrokenRunError, RunFolder, Stamp, State, stamp_of
 
-State = Literal["finished", "training", "broken"]
 Value = str | int | float | None
-Stamp = list[int] | None  # inode, time of change in nanoseconds and size, of config.json and, if there, scores.json
 
-INDEX, FORMAT = ".index.json", 1  # the format is raised when other values are kept
+INDEX, FORMAT = ".index.json", 2  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
 TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk")
 
@@ -43,6 +42,10 @@ class Run:
         """The fingerprint its name ends in, which is enough to find it again; else the whole name."""
         last = self.name.rsplit("_", 1)[-1]
         return last if len(last) == 8 and set(last) <= set("0123456789abcdef") else self.name
+
+    @property
+    def files(self) -> RunFolder:
+        return RunFolder(self.folder)
 
     def value(self, name: str) -> Value:
         """A setting, a score, "state", "name", "run" or "folder"; None for what this run has not."""
@@ -87,14 +90,17 @@ def gather(roots: Iterable[str | Path]) -> list[Run]:
 
 def read_run(folder: Path) -> Run:
     """One run from its files alone."""
-    settings: dict[str, Value] = {}
+    files, settings = RunFolder(folder), {}
     try:
-        config = _read_object(folder / "config.json", "settings")
-        settings = flat_settings(config["settings"]) | {"checksum": config.get("dataset", {}).get("checksum")}
-        if not (folder / "scores.json").exists():
+        settings = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
+        if files.state == "training":
             return Run(folder, "training", settings, {})
-        scores = flat_scores(_read_object(folder / "scores.json", "training"))
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        scores = flat_scores(files.scores)
+        if missing := files.missing:
+            return Run(folder, "broken", settings, scores, f"{missing[0]} is missing; train it again")
+    except BrokenRunError as error:
+        return Run(folder, "broken", settings, {}, error.reason)
+    except (UserError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         return Run(folder, "broken", settings, {}, _one_line(error))
     return Run(folder, "finished", settings, scores)
 
@@ -137,23 +143,13 @@ def _flat_value(value: Any) -> Value:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _read_object(path: Path, needed: str) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path.name} is no JSON ({error})") from error
-    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
-        raise ValueError(f"{path.name} holds no {needed!r}")
-    return content
-
-
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
 def _found(folder: str) -> Iterator[tuple[str, Stamp]]:
     """Run folders with their stamps, sorted; a run is not searched for further runs."""
-    stamp = _stamp(folder)
+    stamp = stamp_of(folder)
     if stamp is not None:
         yield folder, stamp
         return
@@ -167,28 +163,12 @@ def _folders(folder: str) -> list[str]:
         return sorted(
             entry.path
             for entry in entries
-            if not entry.name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or _stamp(entry.path))
+            if not entry.name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or stamp_of(entry.path))
         )
     return []
 
 
-def _stamp(folder: str) -> Stamp:
-    """Tells whether a run's files changed, without opening them; None if this is no run.
-
-    Files written whole are new ones, so the inode alone would tell; time and size see what an editor does in place.
-    """
-    try:
-        config = os.stat(f"{folder}/config.json")  # noqa: PTH116 (twice as fast)
-    except OSError:
-        return None
-    stamp = [config.st_ino, config.st_mtime_ns, config.st_size]
-    with suppress(OSError):
-        scores = os.stat(f"{folder}/scores.json")  # noqa: PTH116
-        stamp += [scores.st_ino, scores.st_mtime_ns, scores.st_size]
-    return stamp
-
-
-def _remembered(folder: Path, entry: Any, stamp: Stamp) -> Run | None:
+def _remembered(folder: Path, entry: Any, stamp: Stamp | None) -> Run | None:
     """The run as the index has it, if its files are still the same."""
     if not isinstance(entry, dict) or entry.get("stamp") != stamp:
         return None

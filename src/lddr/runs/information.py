@@ -1,6 +1,5 @@
 """How much of which factor each latent of a run tells, as its MIG found out."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
+from lddr.runs.folder import RunFolder
 
 LEAST_SHARE = 0.1  # of a factor's entropy that a latent must tell to be called after it
-DAMAGE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+DAMAGE = (UserError, ValueError, LookupError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,11 @@ class Information:
 
 def information_of(folder: Path) -> Information:
     """What is known about a run, or a sentence that says why nothing is."""
+    entry = RunFolder(folder).metrics.get("mig", {})
+    if entry.get("score", 0) is None:
+        raise UndefinedError(f"{folder.name} has no mutual information with factors: {entry.get('reason')}")
     try:
-        entry = json.loads((folder / "scores.json").read_bytes())["metrics"]["mig"]
-        if entry["score"] is None:
-            raise UndefinedError(f"{folder.name} has no mutual information with factors: {entry['reason']}")
-        factors = json.loads((folder / "config.json").read_bytes())["dataset"]["factors"]
+        factors = RunFolder(folder).images["factors"]
         names = [name for name in factors if name not in entry.get("factors_left_out", {})]
         matrix = np.nan_to_num(np.array(entry["mutual_information"], np.float64))
         entropies = np.nan_to_num(np.array(entry["entropies"], np.float64))

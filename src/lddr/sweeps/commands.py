@@ -9,6 +9,7 @@ from typing import Any
 
 from lddr.config import Config
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 from lddr.runs.tables import shown
 from lddr.sweeps.cluster import Failure, Options, Outcome, sweep
 from lddr.sweeps.study import Scale, Study, read_study
@@ -61,7 +62,7 @@ def _summary(outcome: Outcome, out: Path) -> str:
 
 
 def _told(failure: Failure) -> str:
-    details = failure.folder / "error.txt"
+    details = RunFolder(failure.folder).error_file
     return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
 
@@ -109,10 +110,8 @@ def _flat(config: Config) -> dict[str, Any]:
 
 def _scores(folder: Path) -> dict[str, Any]:
     """The scores of a run by name, nothing when it is not finished."""
-    from lddr.metrics.evaluate import read_scores
-
     try:
-        scores = read_scores(folder)
+        scores = RunFolder(folder).scores
     except UserError:
         return {}
     return {**scores["training"], **{name: entry["score"] for name, entry in scores.get("metrics", {}).items()}}

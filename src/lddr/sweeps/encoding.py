@@ -65,9 +65,8 @@ def encode(run: Run, samples: int = SAMPLES) -> Encoded:
 @lru_cache(maxsize=4)
 def _shown(dataset: str, resolution: int | None, samples: int) -> tuple[Images, str]:
     """The images, and what tells their dataset from another."""
-    from lddr.data.dataset import stream
+    from lddr.data.dataset import identity, stream
     from lddr.data.load import load_dataset
-    from lddr.run import identity
 
     loaded = load_dataset(dataset, resolution)
     return loaded.draw(stream(0, "selection"), samples), identity(loaded)["checksum"]

@@ -1,6 +1,5 @@
 """What a study costs here: what is done already, and the rest by timing a few training steps of each kind of run."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from lddr.config import Config, Training
 from lddr.data.dataset import Dataset, datasets
@@ -18,6 +17,7 @@ from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import Metric
 from lddr.objectives.losses import Factor
 from lddr.objectives.supervision import Supervision
+from lddr.runs.folder import RunFolder
 from lddr.sweeps.study import Study
 
 State = Literal["finished", "trained", "begun", "new"]
@@ -88,23 +88,13 @@ def _share(shape: Config, runs: list[tuple[str, int]], seconds: float | None) ->
 
 def progress(config: Config, out: Path, wanted: Mapping[str, Metric]) -> tuple[State, int]:
     """How far a run is, from its folder alone, and how many training steps it has left."""
-    folder, steps = out / config.run_name, config.training.steps
-    scores = _scores(folder / "scores.json")
-    if scores is not None:
+    folder, steps = RunFolder(out / config.run_name), config.training.steps
+    if folder.is_finished:
+        scores = folder.metrics
         scored = all(is_scored(scores.get(name), metric) for name, metric in wanted.items())
         return ("finished" if scored else "trained"), 0
-    kept = [int(file.stem) for file in (folder / "checkpoint").glob("*.safetensors") if file.stem.isdigit()]
-    return ("begun", steps - max(kept)) if kept else ("new", steps)
-
-
-def _scores(path: Path) -> dict[str, Any] | None:
-    """What is in a run's scores, None when it has none."""
-    try:
-        return json.loads(path.read_text()).get("metrics") or {}
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, AttributeError):
-        return {}  # damaged: there, and to be written anew
+    kept = folder.saved_step
+    return ("new", steps) if kept is None else ("begun", steps - kept)
 
 
 def shape_of(config: Config) -> Config:

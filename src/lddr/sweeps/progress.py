@@ -1,6 +1,5 @@
 """How far a sweep is, on stderr: a bar for all of it and a line per run on a terminal, plain lines elsewhere."""
 
-import re
 import sys
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -16,12 +15,11 @@ from rich.console import Console
 from rich.table import Column
 
 from lddr.config import Config
+from lddr.runs.folder import RunFolder
 
 TRAINING = 0.9  # of a run's work; the rest is its evaluation
 WINDOW = 600.0  # seconds over which the speed is taken
 LINE = 30.0  # seconds between two plain lines
-TAIL = 4096  # bytes at the end of a log that hold its last line
-RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,8 @@ class Job:
 
 def steps_done(job: Job) -> int:
     """How far a run's folder says it is: its last line in the log, or all steps when there are weights."""
-    with suppress(OSError):
-        if (job.folder / "model.safetensors").exists():
-            return job.steps
-        with (job.folder / "log.jsonl").open("rb") as log:
-            log.seek(max(0, log.seek(0, 2) - TAIL))
-            records = RECORD.findall(log.read())
-            return int(records[-1]) if records else 0
-    return 0
+    folder = RunFolder(job.folder)
+    return job.steps if folder.model_file.exists() else folder.last_step
 
 
 class Pace:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, write_json
+from lddr.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _train_and_evaluate(order: Order) -> bool:
 
     from lddr.config import Config
     from lddr.metrics.evaluate import evaluate_run
-    from lddr.run import Machine, run
+    from lddr.runs.carry_out import Machine, run
     from lddr.training.loop import Pace
 
     _check_that_it_is_shared(order)
@@ -69,16 +70,17 @@ def _train_and_evaluate(order: Order) -> bool:
         os.chdir(order.home)
     torch.set_num_threads(order.threads)
     config = Config.from_dict(order.settings)
-    folder = order.out / config.run_name
+    folder = RunFolder(order.out / config.run_name)
     machine = Machine(order.device, order.threads, pace=Pace(True, False, order.checkpoint_seconds))
-    with alone(folder / "sweep", wait=False):
-        with alone(folder / "run", wait=False):  # a `lddr train` of this run: come back later, too
-            trained = not (folder / "scores.json").exists()
+    with folder.alone("sweep", wait=False):
+        with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
+            trained = not folder.is_finished
         dataset = _dataset(config.dataset, config.resolution)
         run(config, order.out, machine, dataset)
         if order.metrics:
-            evaluate_run(folder, order.metrics, settings=order.scoring, jobs=order.threads, quiet=True, dataset=dataset)
-        (folder / "error.txt").unlink(missing_ok=True)
+            scoring = {"settings": order.scoring, "jobs": order.threads, "dataset": dataset}
+            evaluate_run(folder.path, order.metrics, quiet=True, **scoring)
+        folder.error_file.unlink(missing_ok=True)
     return trained
 
 
@@ -93,9 +95,9 @@ def _dataset(name: str, resolution: int | None) -> Any:
 def _keep_traceback(order: Order) -> None:
     from lddr.config import Config
 
-    folder = order.out / Config.from_dict(order.settings).run_name
+    folder = RunFolder(order.out / Config.from_dict(order.settings).run_name)
     with suppress(OSError):
-        (folder / "error.txt").write_text(traceback.format_exc())
+        folder.error_file.write_text(traceback.format_exc())
 
 
 def mark_of(out: Path) -> str:

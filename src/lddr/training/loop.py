@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 
 import torch
 
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
 from lddr.training.feed import Feed, Labels
 from lddr.training.learner import Learner
@@ -34,10 +34,10 @@ class Pace:
     checkpoint_seconds: float = 30.0
 
 
-def train(learner: Learner, feed: Feed, labels: Labels | None, folder: Path, pace: Pace) -> None:
+def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder, pace: Pace) -> None:
     """Train to the last step, from the newest checkpoint in the folder if there is one."""
     steps = learner.config.training.steps
-    found = checkpoint.load_newest(folder / "checkpoint", warn=_warn)
+    found = checkpoint.load_newest(folder.checkpoints, warn=_warn)
     first, sums = 0, None
     if found is not None:
         learner.restore(found.tensors)
@@ -61,21 +61,21 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: Path, pac
             if (late or stop.is_set()) and step + 1 < steps:
                 tracker.sync()
                 state = learner.tensors() | ({} if sums is None else {"sums": sums})
-                checkpoint.save(folder / "checkpoint", step + 1, state, {})
+                checkpoint.save(folder.checkpoints, step + 1, state, {})
                 saved_at = time.monotonic()
             if stop.is_set():
                 raise Stopped
         tracker.sync()
 
 
-def _check(values: Mapping[str, float], step: int, folder: Path) -> None:
+def _check(values: Mapping[str, float], step: int, folder: RunFolder) -> None:
     """Stop before a loss that is no number spoils the weights, and say which term it was."""
     if math.isfinite(values["loss"]):
         return
     spoiled = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
     culprit = spoiled[0] if spoiled else "loss"
-    kept = max((file.stem for file in (folder / "checkpoint").glob("[0-9]*.safetensors")), default=None)
-    last = f"the last good checkpoint is of step {int(kept)}" if kept else "there is no checkpoint yet"
+    kept = folder.saved_step
+    last = f"the last good checkpoint is of step {kept}" if kept else "there is no checkpoint yet"
     raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
 
 

@@ -19,6 +19,7 @@ from rich.table import Column
 from rich.text import Text
 
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 
 Terms = Mapping[str, SupportsFloat]  # name → value: numbers, or tensors that are read only when they are shown
 
@@ -216,15 +217,15 @@ class Tracker(ExitStack):
 
     def __init__(
         self,
-        folder: Path,
+        folder: RunFolder,
         total_steps: int,
         resume_step: int | None = None,
         quiet: bool = False,
         tensorboard: bool = False,
     ) -> None:
         super().__init__()
-        boards = [TensorBoard(folder / "tensorboard", resume_step)] if tensorboard else []
-        self._records: list[Log | TensorBoard] = [Log(folder / "log.jsonl", resume_step), *boards]
+        boards = [TensorBoard(folder.tensorboard, resume_step)] if tensorboard else []
+        self._records: list[Log | TensorBoard] = [Log(folder.log_file, resume_step), *boards]
         self._progress = Progress(total_steps, resume_step or 0, quiet=quiet)
 
     def __enter__(self) -> Self:

@@ -1,31 +1,28 @@
-"""A run is a folder: train, measure, save; started again it goes on, and when it is finished it does nothing."""
+"""Carry out a run: train, measure, save; started again it goes on, and when it is finished it does nothing."""
 
-import json
 import platform
 import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
 import lddr
 from lddr.config import Config
-from lddr.data.dataset import Dataset, as_floats, stream
+from lddr.data.dataset import Dataset, as_floats, identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.files import alone, write_json
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.models.vae import VAE
 from lddr.objectives import terms
 from lddr.objectives.losses import mean_kl
+from lddr.runs.folder import FORMAT, RunFolder
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import Pace, train
 
-DISCRIMINATOR = "discriminator.safetensors"
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
 
 
@@ -42,16 +39,15 @@ class Machine:
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
     """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
     machine = machine or Machine()
-    folder = out / config.run_name
-    if (folder / "scores.json").exists():
-        return folder
-    with alone(folder / "run", say=_say):
-        if not (folder / "scores.json").exists():
-            _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
-    return folder
+    folder = RunFolder(out / config.run_name)
+    if not folder.is_finished:
+        with folder.alone(say=_say):
+            if not folder.is_finished:
+                _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
+    return folder.path
 
 
-def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset) -> None:
+def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset) -> None:
     if machine.threads is not None:
         torch.set_num_threads(machine.threads)
     device = chosen_device(machine.device)
@@ -68,49 +64,23 @@ def _carry_out(config: Config, folder: Path, machine: Machine, dataset: Dataset)
         parts = config.supervision.split(dataset)
         labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
     train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine.pace)
-    facts = {"settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
-    if learner.discriminator is not None:  # a file of its own: it is ten times as large, and few need it
-        save_model(folder / DISCRIMINATOR, module_tensors("discriminator", learner.discriminator), facts)
-    save_model(folder / "model.safetensors", module_tensors("vae", learner.vae), facts)
-    scores = elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {})
-    write_json(folder / "scores.json", {"training": scores})
-    shutil.rmtree(folder / "checkpoint", ignore_errors=True)  # nothing left to go on with
+    facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
+    if learner.discriminator is not None:
+        save_model(folder.adversary_file, module_tensors("discriminator", learner.discriminator), facts)
+    save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
+    folder.write_scores(elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {}))
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
 
 
-def _write_config(config: Config, folder: Path, dataset: Dataset) -> None:
-    """Every setting and what it ran on; a folder that holds other settings is refused."""
-    path = folder / "config.json"
-    if path.exists():
-        if read_config(folder) != config:
-            raise UserError(f"{path} holds other settings than its name says; move that folder away")
+def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
+    """Every setting and what it ran on; a folder that holds other settings, or saw other images, is refused."""
+    if folder.is_run:
+        if folder.config != config:
+            raise UserError(f"{folder.config_file} holds other settings than its name says; move that folder away")
+        folder.check(dataset)
         return
     versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
-    write_json(path, {"settings": config.as_dict(), "versions": versions, "dataset": identity(dataset)})
-
-
-def identity(dataset: Dataset) -> dict[str, Any]:
-    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images."""
-    import hashlib
-
-    shown = dataset.images(dataset.space.sample(stream(0, "identity"), 16), stream(0, "identity"))
-    return {
-        "name": dataset.name,
-        "images": len(dataset),
-        "shape": list(dataset.image_shape),
-        "factors": dict(zip(dataset.space.names, dataset.space.sizes, strict=True)),
-        "checksum": hashlib.sha256(shown.tobytes()).hexdigest()[:16],
-    }
-
-
-def read_config(folder: Path) -> Config:
-    """The settings of a run."""
-    path = folder / "config.json"
-    try:
-        return Config.from_dict(json.loads(path.read_text())["settings"])
-    except FileNotFoundError as error:
-        raise UserError(f"{folder} is no run: it has no config.json") from error
-    except (ValueError, KeyError) as error:
-        raise UserError(f"{path} is damaged ({error}); move that folder away and train again") from error
+    folder.write_config(config, versions, identity(dataset))
 
 
 @torch.no_grad()

@@ -7,10 +7,12 @@ import torch
 from lddr.cli import main
 from lddr.config import configure
 from lddr.data.array import ArrayDataset
+from lddr.data.dataset import identity
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.models.zoo import models
-from lddr.run import Machine, identity, read_config, run
+from lddr.runs.carry_out import Machine, run
+from lddr.runs.folder import RunFolder
 from lddr.training.loop import Pace
 
 QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
@@ -54,7 +56,7 @@ def test_the_validation_risk_is_kept_for_selection(tmp_path):
 
 
 def test_every_run_of_a_dataset_is_measured_on_the_same_images(tmp_path):
-    from lddr.run import elbo
+    from lddr.runs.carry_out import elbo
     from lddr.training.learner import build_vae
 
     dataset = load_dataset("circles", 16)
@@ -74,7 +76,7 @@ def test_a_damaged_or_foreign_config_is_a_sentence(tmp_path):
     folder = tmp_path / config.run_name
     folder.mkdir()
     with pytest.raises(UserError, match="is no run"):
-        read_config(folder)
+        _ = RunFolder(folder).config
     (folder / "config.json").write_text("{half")
     with pytest.raises(UserError, match="is damaged"):
         run(config, tmp_path, QUIET)
@@ -99,7 +101,7 @@ def test_the_command_trains_and_says_where_the_run_is(tmp_path, capsys):
     assert out.out.strip() == str(folder)
     assert "20/20" in out.err
     assert folder.name.startswith("circles_factor-dvae_gamma=5_seed=0_")
-    assert read_config(folder) == configure("factor-dvae", "circles", "quick", gamma=5, **SMALL)
+    assert RunFolder(folder).config == configure("factor-dvae", "circles", "quick", gamma=5, **SMALL)
     main(["train", "--model", "factor-dvae", "--dataset", "circles", "--gamma", "5", "--out", str(tmp_path), *WORDS])
     assert capsys.readouterr().out.strip() == str(folder)
 

@@ -1,0 +1,229 @@
+"""A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
+
+import json
+import os
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lddr.errors import UserError
+from lddr.files import alone, write_json
+
+if TYPE_CHECKING:
+    from lddr.config import Config
+    from lddr.data.dataset import Dataset
+
+State = Literal["finished", "training", "broken"]
+Content = dict[str, Any]  # of a JSON file
+Stamp = list[
+    int
+]  # of config.json and, if there, scores.json: inode, time of change in nanoseconds, size; what is there
+
+FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
+CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
+NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
+TAIL = 4096  # bytes at the end of a log that hold its last line
+RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
+
+
+class BrokenRunError(UserError):
+    """A file of a run cannot be used; `reason` says why, without the folder and what to do."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}; move that folder away and train again")
+        self.reason = f"{path.name} {reason}"
+
+
+class RunFolder:
+    """The folder of a run; nothing but the dataset is kept in memory, since the files change while a run trains."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config_file, self.scores_file = self.path / CONFIG, self.path / SCORES
+        self.log_file, self.model_file = self.path / LOG, self.path / MODEL
+        self.adversary_file = self.path / "discriminator.safetensors"  # of its own: large, and few need it
+        self.checkpoints, self.tensorboard = self.path / "checkpoint", self.path / "tensorboard"
+        self.error_file = self.path / "error.txt"  # of a sweep: the last traceback
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    # how far it is
+
+    @property
+    def is_run(self) -> bool:
+        """Whether there are settings, so that this is a run at all."""
+        return self.config_file.exists()
+
+    @property
+    def missing(self) -> list[str]:
+        """The files it lacks to be finished."""
+        return [name for name in NEEDED if not (self.path / name).exists()]
+
+    @property
+    def is_finished(self) -> bool:
+        return not self.missing
+
+    @property
+    def state(self) -> State:
+        """Finished when all files are there; scores, the last of them, without the others are a broken run."""
+        if self.is_finished:
+            return "finished"
+        return "broken" if self.scores_file.exists() or not self.is_run else "training"
+
+    @property
+    def last_step(self) -> int:
+        """The step of the last whole line of the log; 0 before the first."""
+        with suppress(OSError), self.log_file.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
+            records = RECORD.findall(log.read())
+            return int(records[-1]) if records else 0
+        return 0
+
+    @property
+    def saved_step(self) -> int | None:
+        """The step of the newest checkpoint."""
+        names = (file.stem for file in self.checkpoints.glob("*.safetensors"))
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+    # what it is
+
+    @property
+    def facts(self) -> Content:
+        """All of config.json: "format", "settings", and in most "versions" and "dataset"."""
+        if not self.is_run:
+            raise UserError(f"{self} is no run: it has no {CONFIG}")
+        facts = _read_object(self.config_file, "settings")
+        return facts | {"format": checked_format(facts, self.config_file)}
+
+    @property
+    def config(self) -> "Config":
+        """Its settings."""
+        from lddr.config import Config
+
+        facts = self.facts
+        return Config.from_dict(facts["settings"], facts["format"])
+
+    @property
+    def images(self) -> Content:
+        """What is known of its images: name, number, shape, factors, checksum; nothing where nothing was kept."""
+        known = self.facts.get("dataset")
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def dataset(self) -> "Dataset":
+        """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
+        config = self.config
+        dataset, checksum = _loaded(config.dataset, config.resolution)
+        self._check(dataset, checksum)
+        return dataset
+
+    def check(self, dataset: "Dataset") -> None:
+        """Refuse images that are not those it was trained on."""
+        from lddr.data.dataset import identity
+
+        self._check(dataset, identity(dataset)["checksum"])
+
+    def _check(self, dataset: "Dataset", checksum: str) -> None:
+        known = self.images
+        if tuple(known.get("shape", dataset.image_shape)) != dataset.image_shape:
+            shape = tuple(known["shape"])
+            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
+        if known.get("checksum") not in (None, checksum):
+            raise UserError(f"the images of {dataset.name} are no longer those {self} was trained on; put them back")
+
+    # what it found
+
+    @property
+    def scores(self) -> Content:
+        """All of scores.json: "training", and "metrics" where it was evaluated."""
+        if not self.scores_file.exists():
+            raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
+        return _read_object(self.scores_file, "training")
+
+    @property
+    def metrics(self) -> dict[str, Content]:
+        """Metric → its score or the reason why it has none, what else it found, and its settings; as far as known."""
+        with suppress(UserError):
+            entries = self.scores.get("metrics")
+            known = entries if isinstance(entries, dict) else {}
+            return {name: entry for name, entry in known.items() if isinstance(entry, dict)}
+        return {}
+
+    @property
+    def log(self) -> list[Content]:
+        """The records of its training so far."""
+        from lddr.training.tracking import read_log
+
+        return read_log(self.log_file) if self.log_file.exists() else []
+
+    # writing
+
+    def alone(
+        self,
+        doing: Literal["run", "sweep", "scores"] = "run",
+        say: Callable[[str], None] | None = None,
+        wait: bool = True,
+    ) -> AbstractContextManager[None]:
+        """Be the only process that does this to it."""
+        return alone(self.path / doing, say, wait)
+
+    def write_config(self, config: "Config", versions: Content, images: Content) -> None:
+        facts = {"format": FORMAT, "settings": config.as_dict(), "versions": versions, "dataset": images}
+        write_json(self.config_file, facts)
+
+    def write_scores(self, training: dict[str, float]) -> None:
+        write_json(self.scores_file, {"training": training})
+
+    def add_scores(self, entries: dict[str, Content]) -> Content:
+        """Keep more scores beside those there are; gives all of them."""
+        with self.alone("scores"):  # somebody else may have added some meanwhile
+            there = self.scores
+            scores = there | {"metrics": there.get("metrics", {}) | entries}
+            write_json(self.scores_file, scores)
+        return scores
+
+
+def stamp_of(folder: str) -> Stamp | None:
+    """Tells whether what lists show of a run changed, without opening its files; None if this is no run.
+
+    Files written whole are new ones, so the inode alone would tell; time and size see what an editor does in place.
+    """
+    stamp: Stamp = []
+    with suppress(OSError):
+        for name in (CONFIG, SCORES):
+            file = os.stat(f"{folder}/{name}")  # noqa: PTH116 (twice as fast)
+            stamp += [file.st_ino, file.st_mtime_ns, file.st_size]
+        stamp += [os.path.exists(f"{folder}/{name}") for name in (LOG, MODEL)]  # noqa: PTH110 (twice as fast)
+    return stamp or None
+
+
+def checked_format(facts: Content, path: Path) -> int:
+    """The format of settings that were kept; those of the future are refused."""
+    number = facts.get("format", 1)
+    if type(number) is not int or not 1 <= number <= FORMAT:
+        raise UserError(f"{path} has format {number!r}, this lddr knows 1 to {FORMAT}; update lddr to open it")
+    return number
+
+
+def _read_object(path: Path, needed: str) -> Content:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise BrokenRunError(path, f"is no JSON ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
+        raise BrokenRunError(path, f"holds no {needed!r}")
+    return content
+
+
+@lru_cache(maxsize=4)
+def _loaded(name: str, resolution: int | None) -> tuple["Dataset", str]:
+    """A dataset and its checksum: runs mostly share one."""
+    from lddr.data.dataset import identity
+    from lddr.data.load import load_dataset
+
+    dataset = load_dataset(name, resolution)
+    return dataset, identity(dataset)["checksum"]

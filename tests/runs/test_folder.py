@@ -1,0 +1,123 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lddr.config import configure
+from lddr.data.dataset import identity
+from lddr.errors import UserError
+from lddr.metrics.evaluate import evaluate_run
+from lddr.runs.carry_out import Machine, run
+from lddr.runs.folder import FORMAT, RunFolder
+from lddr.runs.index import list_runs, read_run
+from lddr.trained import Trained
+from lddr.training.loop import Pace
+
+QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+FORMAT_1 = Path(__file__).parent / "format1"  # written by lddr before config.json had a format
+DVAE, FACTOR = sorted(FORMAT_1.glob("circles_*"))
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A copy of them, to be changed."""
+    return shutil.copytree(FORMAT_1, tmp_path / "old")
+
+
+def test_settings_scores_and_log_of_the_first_format_are_read():
+    folder = RunFolder(DVAE)
+    assert folder.facts["format"] == 1
+    small = {"resolution": 16, "width": 8, "num_latents": 2, "steps": 200}
+    assert folder.config == configure("dvae", "circles", "quick", **small)
+    assert folder.state == "finished"
+    assert folder.scores["training"]["elbo"] == pytest.approx(-56.0355, abs=1e-3)
+    assert folder.metrics["mig"]["score"] == pytest.approx(0.0136, abs=1e-4)
+    assert [record["step"] for record in folder.log] == [100, 200]
+    assert folder.last_step == 200
+    assert folder.images["factors"] == {"x": 40, "y": 40}
+
+
+def test_models_of_the_first_format_open_with_their_discriminator():
+    model = Trained.load(FACTOR)
+    assert model.decode([[1, 2]]).shape == (1, 16, 16, 1)
+    assert sum(weights.numel() for weights in model.discriminator().parameters()) > 0
+
+
+def test_runs_of_the_first_format_are_listed_and_scored(old):
+    runs = list_runs(old)
+    assert [(found.state, found.value("latent")) for found in runs] == [("finished", "categorical")] * 2
+    scores = evaluate_run(old / FACTOR.name, ["mig"], settings={"mig": {"num_bins": 7}}, quiet=True)
+    assert scores["metrics"]["mig"]["settings"]["num_bins"] == 7
+
+
+def test_a_run_says_which_format_it_has(tmp_path):
+    folder = run(configure("vae", "circles", "quick", resolution=16, width=4, steps=1), tmp_path, QUIET)
+    assert RunFolder(folder).facts["format"] == FORMAT == 2
+
+
+def test_a_format_of_the_future_is_refused(old):
+    path = old / DVAE.name / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": FORMAT + 1}))
+    with pytest.raises(UserError, match=r"config\.json has format 3, this lddr knows 1 to 2; update lddr"):
+        _ = RunFolder(path.parent).config
+    assert "has format 3" in read_run(path.parent).reason
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "model.safetensors"])
+def test_a_run_that_lacks_a_file_is_not_finished(old, name):
+    folder = old / DVAE.name
+    list_runs(old)  # the index knows it as finished
+    (folder / name).unlink()
+    assert RunFolder(folder).state == "broken"
+    (lacking,) = [found for found in list_runs(old) if found.folder == folder]
+    assert (lacking.state, lacking.reason) == ("broken", f"{name} is missing; train it again")
+    config = RunFolder(folder).config
+    assert run(config, old, QUIET) == folder
+    assert RunFolder(folder).state == "finished"
+
+
+def test_states_follow_the_files(old):
+    folder = RunFolder(old / DVAE.name)
+    folder.scores_file.unlink()
+    assert folder.state == "training"
+    folder.config_file.unlink()
+    assert folder.state == "broken"
+    with pytest.raises(UserError, match=r"is no run: it has no config\.json"):
+        _ = folder.facts
+    with pytest.raises(UserError, match=r"is no finished run: it has no scores\.json"):
+        _ = folder.scores
+
+
+def test_the_last_step_is_that_of_the_last_whole_line(tmp_path):
+    folder = RunFolder(tmp_path)
+    assert (folder.last_step, folder.saved_step, folder.log) == (0, None, [])
+    folder.log_file.write_text('{"step": 100}\n{"step": 200}\n{"step": 3')
+    folder.checkpoints.mkdir()
+    for name in ("000000120", "000000180", "strange"):
+        (folder.checkpoints / f"{name}.safetensors").touch()
+    assert (folder.last_step, folder.saved_step) == (200, 180)
+
+
+def test_images_that_changed_are_refused_before_a_run_is_scored_or_continued(tmp_path):
+    pictures = np.random.default_rng(0).integers(0, 255, (20, 16, 16), np.uint8)
+    np.savez(tmp_path / "own.npz", images=pictures)
+    config = configure("vae", str(tmp_path / "own.npz"), "quick", width=4, steps=1)
+    folder = run(config, tmp_path, QUIET)
+    assert identity(RunFolder(folder).dataset) == RunFolder(folder).images
+    moved = tmp_path / "own.npz"
+    np.savez(moved, images=pictures[::-1])
+    changed = RunFolder(folder)
+    from lddr.runs import folder as module
+
+    module._loaded.cache_clear()
+    with pytest.raises(UserError, match=r"are no longer those .* was trained on; put them back"):
+        _ = changed.dataset
+    changed.scores_file.unlink()
+    with pytest.raises(UserError, match="are no longer those"):
+        run(config, tmp_path, QUIET)
+
+
+def test_the_dataset_is_loaded_once_for_all_runs_on_it():
+    assert RunFolder(DVAE).dataset is RunFolder(FACTOR).dataset
