@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.data.factors import Indices
+from lddr.data.factors import Indices, whole_numbers
 from lddr.data.locations import cache_folder
 from lddr.errors import UserError
 from lddr.files import alone, written_whole
@@ -59,7 +59,7 @@ class MappedImages:
 
     def take(self, indices: ArrayLike) -> Rows:
         """Copies of these rows: (count,) → (count, …)."""
-        wanted = _row_numbers(indices, len(self))
+        wanted = whole_numbers(indices, len(self), "image")
         rows = np.empty((wanted.size, self._rows.shape[1]), np.uint8)
         for start in range(0, wanted.size, AT_ONCE):
             part = slice(start, start + AT_ONCE)
@@ -84,15 +84,6 @@ def _resident() -> int:
         return int(os.read(statistics, 200).split()[2]) * mmap.PAGESIZE
     finally:
         os.close(statistics)
-
-
-def _row_numbers(indices: ArrayLike, limit: int) -> Indices:
-    wanted = np.asarray(indices)
-    if wanted.size and wanted.dtype.kind not in "iu":
-        raise UserError(f"image numbers must be integers, not {wanted.dtype}")
-    if wanted.size and (wanted.min() < 0 or wanted.max() >= limit):
-        raise UserError(f"image number {min(wanted.min(), 0) or wanted.max()} is not in 0 … {limit - 1}")
-    return wanted.astype(np.int64)
 
 
 def converted(

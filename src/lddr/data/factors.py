@@ -113,7 +113,7 @@ class Grid(FactorSpace):
         try:
             columns = np.unravel_index(np.asarray(indices), self.all_sizes)
         except (TypeError, ValueError):  # say what is wrong with the numbers, or bear with an empty list
-            columns = np.unravel_index(_whole_numbers(indices, self.size, "image"), self.all_sizes)
+            columns = np.unravel_index(whole_numbers(indices, self.size, "image"), self.all_sizes)
         return np.stack(columns, axis=-1)
 
     def number_of(self, values: ArrayLike) -> Indices:
@@ -135,7 +135,7 @@ class Grid(FactorSpace):
         return self.number_of(np.concatenate([columns, hidden], axis=-1))
 
     def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
-        wanted = _whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
+        wanted = whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
         drawn = self.values_of(self.sample(generator, wanted.shape))
         drawn[..., factor] = wanted
         return self.number_of(drawn)
@@ -161,7 +161,7 @@ class Table(FactorSpace):
         return len(self.rows)
 
     def factors_of(self, indices: ArrayLike) -> Indices:
-        return self.rows[_whole_numbers(indices, self.size, "image")]
+        return self.rows[whole_numbers(indices, self.size, "image")]
 
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
         wanted = _checked_columns(factors, self.factors)
@@ -175,7 +175,7 @@ class Table(FactorSpace):
         return picked.reshape(wanted.shape[:-1])
 
     def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
-        wanted = _whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
+        wanted = whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
         picked = _pick(generator, self.rows[:, factor], wanted)
         if np.any(picked < 0):
             value = wanted[picked < 0][0]
@@ -197,11 +197,12 @@ def _checked_columns(values: ArrayLike, factors: tuple[Factor, ...]) -> Indices:
     if array.ndim < 1 or array.shape[-1] != len(factors):
         raise UserError(f"expected {len(factors)} factor values per image, got an array of shape {array.shape}")
     for column, factor in enumerate(factors):
-        _whole_numbers(array[..., column], factor.size, factor.name)
+        whole_numbers(array[..., column], factor.size, factor.name)
     return array.astype(np.int64)
 
 
-def _whole_numbers(numbers: ArrayLike, limit: int, name: str) -> Indices:
+def whole_numbers(numbers: ArrayLike, limit: int, name: str) -> Indices:
+    """These numbers as they are, unless one of them is no integer or not in 0 … limit - 1."""
     array = np.asarray(numbers)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{name} numbers must be integers, not {array.dtype}")

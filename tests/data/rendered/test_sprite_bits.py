@@ -13,19 +13,22 @@ FACTS = json.loads(Path(__file__).with_name("dsprites_facts.json").read_text())
 LIT = (53_612_886, 42_070_950, 32_645_028)  # pixels of all squares, ellipses and hearts
 
 
+def drawn(factors: list) -> np.ndarray:
+    """The pictures with these shapes, scales, orientations, x and y: (count, 5) → (count, 512)."""
+    return drawn_sprites().take(np.ravel_multi_index(np.array(factors).T, (3, 6, 40, 32, 32)))
+
+
 @pytest.fixture(scope="module")
 def all_sprites() -> np.ndarray:
     """Every sprite at every place within a pixel: (shapes, scales, turns, down, across, rows)."""
-    return np.array(
-        [[[sprite(*kind) for kind in row] for row in rows] for rows in np.moveaxis(np.indices((3, 6, 39)), 0, -1)]
-    )
+    return np.array([sprite(*kind) for kind in np.ndindex(3, 6, 39)]).reshape(3, 6, 39, STEPS, STEPS, EXTENT)
 
 
 @pytest.mark.parametrize(("source", "count"), [("animation", 254), ("labelled", 12)])
 def test_the_drawing_is_the_real_picture(source: str, count: int) -> None:
-    factors = np.array([fact[:5] for fact in FACTS[source]])
+    factors = [fact[:5] for fact in FACTS[source]]
     assert len(np.unique(factors, axis=0)) == count
-    digests = [hashlib.sha256(picture.tobytes()).hexdigest()[:16] for picture in drawn_sprites().take(factors)]
+    digests = [hashlib.sha256(picture.tobytes()).hexdigest()[:16] for picture in drawn(factors)]
     assert digests == [fact[5] for fact in FACTS[source]]
 
 
@@ -40,11 +43,11 @@ def test_the_last_orientation_is_the_first() -> None:
     factors = np.stack(np.unravel_index(np.arange(0, 737_280, 61), (3, 6, 40, 32, 32)), axis=-1)
     first, last = factors.copy(), factors.copy()
     first[:, 2], last[:, 2] = 0, 39
-    np.testing.assert_array_equal(drawn_sprites().take(first), drawn_sprites().take(last))
+    np.testing.assert_array_equal(drawn(first), drawn(last))
 
 
 def test_the_last_place_is_the_first_32_pixels_on() -> None:
-    pictures = np.unpackbits(drawn_sprites().take(np.array([[2, 5, 7, 0, 3], [2, 5, 7, 31, 3]])), axis=1)
+    pictures = np.unpackbits(drawn([[2, 5, 7, 0, 3], [2, 5, 7, 31, 3]]), axis=1)
     first, last = pictures.reshape(2, 64, 64)
     np.testing.assert_array_equal(np.roll(first, 32, axis=1), last)
 
@@ -75,7 +78,7 @@ def test_every_sprite_stays_within_its_rows_and_columns(all_sprites: np.ndarray)
 
 def test_a_sprite_is_drawn_when_it_is_first_asked_for() -> None:
     table = SpriteBits()
-    factors = np.array([[0, 1, 39, 31, 0], [2, 5, 8, 0, 31]])
-    np.testing.assert_array_equal(table.take(factors), drawn_sprites().take(factors))
-    assert np.argwhere(table._is_drawn).tolist() == [[0, 1, 0], [2, 5, 8]]
-    assert table.take(factors[:0]).shape == (0, 512)
+    numbers = np.array([(1 * 40 + 39) * 1024 + 992, (17 * 40 + 8) * 1024 + 31])
+    np.testing.assert_array_equal(table.take(numbers), drawn([[0, 1, 0, 31, 0], [2, 5, 8, 0, 31]]))
+    assert np.flatnonzero(table._is_drawn).tolist() == [40, 17 * 40 + 8]
+    assert table.take(numbers[:0]).shape == (0, 512)

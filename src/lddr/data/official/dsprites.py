@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from lddr.data.arrays import MappedImages, Rows, converted, damaged
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, Grid, whole_numbers
 from lddr.data.official.base import SIDE, Official
 from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.data.stored import stored
@@ -80,8 +80,8 @@ class DSprites(Official):
         return masks
 
     def _masks(self, indices: ArrayLike) -> Images:
-        drawn = self.origin == REDRAWN
-        packed = drawn_sprites().take(self.space.factors_of(indices)) if drawn else self.rows.take(indices)
+        numbers = whole_numbers(indices, self.space.size, "image")
+        packed = (drawn_sprites() if self.origin == REDRAWN else self.rows).take(numbers)
         bits = np.unpackbits(packed, axis=-1)
         return np.negative(bits, out=bits).reshape(len(packed), SIDE, SIDE, 1)  # in bytes, -1 is 255
 

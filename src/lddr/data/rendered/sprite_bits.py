@@ -42,30 +42,37 @@ def _heart() -> Outline:
 
 
 OUTLINES = (_square(), _ellipse(), _heart())
+KIND_SHAPE = (3, 6, 40)  # shapes, scales, orientations
+KINDS = 720
+FIRST_ALIKE = np.arange(KINDS) - (np.arange(KINDS) % 40 == TURNS) * TURNS  # orientation 39 is 0
+X, Y = np.divmod(np.arange(32 * 32), 32)
+WITHIN = Y % STEPS * STEPS + X % STEPS  # the place within a pixel
+LEFT, TOP = (SIDE // 4 - REACH + steps + steps // STEPS for steps in (X, Y))  # the last place is 32 pixels on
+SHIFT = SIDE - EXTENT - LEFT
 # All pixels of a row from this column on. A row is the exclusive or of one such mask for each edge that crosses it.
 FROM_COLUMN = np.array([(1 << (EXTENT - column)) - 1 for column in range(EXTENT + 1)], np.uint32)
 
 
 class SpriteBits:
-    """Every shape, scale and orientation at every place within a pixel, drawn when it is first asked for."""
+    """Every shape, scale and orientation at every place within a pixel, drawn when it is first asked for.
+
+    The pictures are numbered as in the dataset: shape, scale, orientation, x, y, the last turning fastest.
+    """
 
     def __init__(self) -> None:
-        kinds = (len(OUTLINES), 6, TURNS)
-        self._is_drawn = np.zeros(kinds, bool)
-        self._rows = np.zeros((*kinds, STEPS, STEPS, EXTENT), np.uint32)  # place down, place across, row
+        self._is_drawn = np.zeros(KINDS, bool)
+        self._rows = np.zeros((KINDS, STEPS * STEPS, EXTENT), np.uint32)
 
-    def take(self, factors: Indices) -> Bits:
-        """The pictures with these shapes, scales, orientations, x and y: (count, 5) → (count, 512)."""
-        shape, scale, turn, x, y = factors.T
-        kinds = shape, scale, turn % TURNS
-        for kind in {*zip(*(column[~self._is_drawn[kinds]] for column in kinds), strict=True)}:
-            self._rows[kind], self._is_drawn[kind] = sprite(*kind), True
-        rows = self._rows[*kinds, y % STEPS, x % STEPS].astype(np.int64)  # (count, EXTENT)
-        left, top = (SIDE // 4 - REACH + place + place // STEPS for place in (x, y))  # the last place is 32 pixels on
-        pictures = np.zeros((len(factors), SIDE), ">i8")  # a number for each row of pixels, its highest bit on the left
-        downwards = top[:, np.newaxis] + np.arange(EXTENT)
-        pictures[np.arange(len(factors))[:, np.newaxis], downwards] = rows << (SIDE - EXTENT - left)[:, np.newaxis]
-        return pictures.view(np.uint8)
+    def take(self, numbers: Indices) -> Bits:
+        """The pictures with these numbers: (count,) → (count, 512)."""
+        kind, place = FIRST_ALIKE[numbers >> 10], numbers & 1023
+        for missing in {*kind[~self._is_drawn[kind]].tolist()}:
+            self._rows[missing], self._is_drawn[missing] = sprite(*np.unravel_index(missing, KIND_SHAPE)), True
+        rows = self._rows[kind, WITHIN[place]].astype(np.int64) << SHIFT[place, np.newaxis]  # (count, EXTENT)
+        pictures = np.zeros(len(numbers) * SIDE, np.int64)  # a number to a row of pixels, its highest bit on the left
+        upmost = np.arange(len(numbers)) * SIDE + TOP[place]
+        pictures[upmost[:, np.newaxis] + np.arange(EXTENT)] = rows
+        return pictures.astype(">i8").view(np.uint8).reshape(len(numbers), SIDE * SIDE // 8)
 
 
 @cache
@@ -75,7 +82,7 @@ def drawn_sprites() -> SpriteBits:
 
 
 def sprite(shape: int, scale: int, turn: int) -> NDArray[np.uint32]:
-    """The rows of one sprite at every place within a pixel: (places down, places across, EXTENT)."""
+    """The rows of one sprite at every place within a pixel, those across turning fastest: (STEPS², EXTENT)."""
     x, y = _corners(shape, scale, turn)
     across, down = np.roll(x, -1, axis=1) - x, np.roll(y, -1, axis=1) - y  # the edges: (places, corners)
     centres = SNAP * np.arange(EXTENT) + SNAP // 2
@@ -88,7 +95,7 @@ def sprite(shape: int, scale: int, turn: int) -> NDArray[np.uint32]:
     first = np.flatnonzero(np.diff(place * EXTENT + row, prepend=-1))  # of the crossings of each row
     rows = np.zeros((STEPS, EXTENT, STEPS), np.uint32)
     rows[place[first], row[first]] = np.bitwise_xor.reduceat(FROM_COLUMN[column], first, axis=0)
-    return rows.transpose(0, 2, 1)
+    return rows.transpose(0, 2, 1).reshape(-1, EXTENT)
 
 
 def _corners(shape: int, scale: int, turn: int) -> tuple[Indices, Indices]:
