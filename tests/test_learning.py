@@ -6,7 +6,7 @@ import pytest
 import lddr
 from lddr.data.array import ArrayDataset
 from lddr.data.factors import Factor, Grid
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace
 from lddr.training.tracking import read_log

@@ -1,147 +1,208 @@
-"""Everything that decides what a run becomes: frozen settings, one default each, a stable name for each combination."""
+"""Everything that decides what a run becomes: frozen settings, a stable name for each combination."""
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
-from lddr.errors import UserError
-from lddr.models.categorical import Categorical
-from lddr.models.gaussian import Gaussian
-from lddr.models.latent import latents
-from lddr.models.vae import Networks
-from lddr.models.zoo import models
-from lddr.objectives.losses import Objective
-from lddr.objectives.supervision import Supervision
-
-Precision = Literal["fp32", "bf16"]
+from lddr.errors import UserError, hint
+from lddr.latents.family import LatentFamily, latents
+from lddr.models import models
+from lddr.objectives.objective import Objective, objectives
+from lddr.settings import Described, Settings, claims, described, rules_of, setting
+from lddr.training.supervision import Supervision
 
 
 @dataclass(frozen=True)
-class Training:
+class Networks(Settings):
+    """Settings of the networks; the paper's are the defaults."""
+
+    width: int = setting(32, "Channels of the first convolution; all others follow.", at_least=1)
+    kernels: tuple[int, ...] = setting(
+        (4, 4, 4, 4), "Of the encoder's four convolutions; 4 4 2 2 is what the authors' code has.", at_least=2
+    )
+    decoder: str = setting(
+        "deconvolution", "The broadcast decoder is the paper's for circles.", choices=("deconvolution", "broadcast")
+    )
+    initialiser: str = setting(
+        "truncated",
+        "How the weights begin: the authors' truncated normal, or torch's uniform.",
+        choices=("truncated", "uniform"),
+    )
+
+
+@dataclass(frozen=True)
+class Training(Settings):
     """Settings of the optimisation; the paper's are the defaults."""
 
-    steps: int = 300_000
-    batch_size: int = 64
-    learning_rate: float = 1e-4
-    seed: int = 0
-    precision: Precision = "fp32"
+    seed: int = setting(0, "Decides the weights, the batches and the noise.", at_least=0)
+    steps: int = setting(300_000, "Training steps; schedules are stretched over them.", at_least=1)
+    batch_size: int = setting(64, "Images per step.", at_least=1)
+    learning_rate: float = setting(1e-4, "Adam's.", above=0)
+    precision: str = setting(
+        "fp32", "bf16 computes the networks in bfloat16; weights stay in float32.", choices=("fp32", "bf16")
+    )
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Settings):
     """A run: data x latent x networks x objective, supervision, and how it is trained."""
 
-    model: str
     dataset: str
-    latent: Gaussian | Categorical
+    latent: LatentFamily
     objective: Objective
     networks: Networks = field(default_factory=Networks)
     training: Training = field(default_factory=Training)
     supervision: Supervision | None = None
-    resolution: int | None = None
+    resolution: int | None = setting(
+        None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
+    )
+
+    @property
+    def model(self) -> str:
+        """The name of this point of the grid."""
+        return models.name_of(self.latent.name, self.objective.name)
+
+    @property
+    def parts(self) -> dict[str, Settings]:
+        """The settings by the part of the run they belong to."""
+        found = {part: getattr(self, part) for part in PARTS}
+        return {part: settings for part, settings in found.items() if settings is not None} | {"config": self}
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting, resolved, as plain values."""
-        return json.loads(json.dumps(asdict(self)))
+        plain = json.loads(json.dumps(asdict(self)))
+        names = {"latent": self.latent.name, "objective": self.objective.name}
+        return {"model": self.model} | plain | {part: {"name": name} | plain[part] for part, name in names.items()}
 
     @classmethod
-    def from_dict(cls, settings: dict[str, Any], format: int = 2) -> "Config":  # noqa: A002 (both alike so far)
-        """The inverse of `as_dict`, also for settings of an older format; strict: those it cannot read are refused."""
+    def from_dict(cls, settings: dict[str, Any]) -> "Config":
+        """The inverse of `as_dict`; a setting it does not know is refused, one it lacks has its default."""
         try:
-            model = models[settings["model"]]
+            model = models[settings["model"]]  # before format 2, the only one to say which latent and objective it is
             return cls(
-                **{name: settings[name] for name in ("model", "dataset", "resolution")},
-                latent=model.latent_settings(**settings["latent"]),
-                objective=model.objective_settings(**settings["objective"]),
-                networks=Networks(**settings["networks"] | {"kernels": tuple(settings["networks"]["kernels"])}),
+                dataset=settings["dataset"],
+                latent=_piece(latents, settings["latent"], model.latent),
+                objective=_piece(objectives, settings["objective"], model.objective),
+                networks=Networks(**settings["networks"]),
                 training=Training(**settings["training"]),
                 supervision=settings["supervision"] and Supervision(**settings["supervision"]),
+                resolution=settings["resolution"],
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
                 f"these settings are of another version of lddr ({error}); use that version for them"
             ) from error
 
-    @property
-    def latent_name(self) -> str:
-        """The latent family, by its name in the registry."""
-        return models[self.model].latent
+    def flat(self) -> dict[str, Any]:
+        """Every setting under its name on the command line, with the names of model, latent, objective, supervision."""
+        named: dict[str, Any] = {"model": self.model, "latent": self.latent.name, "objective": self.objective.name}
+        named |= {"dataset": self.dataset, "supervision": self.supervision.loss if self.supervision else None}
+        return named | {name: getattr(part, name) for part in self.parts.values() for name in rules_of(part)}
 
     @property
     def fingerprint(self) -> str:
-        """Eight characters that are the same for the same settings and for no others."""
-        canonical = json.dumps(self.as_dict(), sort_keys=True)
-        return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+        """Eight characters that are the same for the same settings and for no others.
+
+        What is at its default does not count, so that a setting that is new in lddr renames no run.
+        """
+        names = {"dataset": self.dataset, "latent": self.latent.name, "objective": self.objective.name}
+        names |= {"supervision": self.supervision.loss} if self.supervision else {}
+        changes = {name: value for part in self.parts.values() for name, value in part.changes().items()}
+        return hashlib.sha256(json.dumps(names | changes, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
     def run_name(self) -> str:
-        """The run's folder: dataset, model, what differs from the model's defaults, seed, fingerprint."""
-        dataset = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in self.dataset).strip("-")[
-            -40:
-        ]
-        knobs = [f"{name}={value:g}" for name, value in asdict(self.objective).items() if name in self.objective.grid]
+        """The run's folder: dataset, model, the settings the paper varies, seed, fingerprint."""
+        plain = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in self.dataset)
+        knobs = [f"{name}={getattr(self.objective, name):g}" for name in self.objective.grid]
         if self.supervision:
             knobs += [f"{self.supervision.loss}={self.supervision.labels}", f"omega={self.supervision.omega:g}"]
-        return "_".join([dataset, self.model, *knobs, f"seed={self.training.seed}", self.fingerprint])
+        return "_".join([plain.strip("-")[-40:], self.model, *knobs, f"seed={self.training.seed}", self.fingerprint])
 
 
-PIECES = ("latent", "objective", "networks", "training", "supervision")
+PARTS = ("latent", "objective", "networks", "training", "supervision")
+for _part, _piece_of in {"networks": Networks, "training": Training, "config": Config}.items():
+    claims.claim(_part, _piece_of)
 
 
-def configure(model: str = "dvae", dataset: str = "dsprites", preset: str = "paper", **settings: Any) -> Config:
-    """The settings of a model on a dataset: the preset's, changed by those given by name (None changes nothing)."""
+def _piece(registry: Any, settings: dict[str, Any], name: str) -> Any:
+    return registry[settings.get("name", name)](**{key: value for key, value in settings.items() if key != "name"})
+
+
+def all_settings() -> dict[str, Described]:
+    """Every setting that some run can have, by name."""
+    return described(_pieces(latents, objectives))
+
+
+def settings_of(model: str) -> dict[str, Described]:
+    """Every setting that runs of this model can have, by name."""
+    point = models[model]
+    return described(_pieces([point.latent], [point.objective]))
+
+
+def _pieces(families: Any, goals: Any) -> Iterator[tuple[str, type]]:
+    yield from (("training", Training), ("config", Config), ("networks", Networks))
+    yield from ((name, latents[name]) for name in families)
+    yield from ((name, objectives[name]) for name in goals)
+    yield "supervision", Supervision
+
+
+def supervisions() -> dict[str, tuple[str, ...]]:
+    """Every supervised loss, with the latent families that know it."""
+    known: dict[str, tuple[str, ...]] = {}
+    for family in latents:
+        for loss in latents[family].supervisions:
+            known[loss] = (*known.get(loss, ()), family)
+    return known
+
+
+def configure(
+    model: str | None = None,
+    dataset: str = "dsprites",
+    preset: str = "paper",
+    *,
+    latent: str | None = None,
+    objective: str | None = None,
+    supervision: str | None = None,
+    **settings: Any,
+) -> Config:
+    """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
+
+    A setting that is None counts as left out.
+    """
     from lddr.presets import preset_settings
 
-    chosen = models[model]
-    given = {name: value for name, value in settings.items() if value is not None}
-    wanted = preset_settings(preset, model, dataset) | given
-    loss = wanted.pop("supervision", None)
-    base = Config(
-        model=model,
-        dataset=dataset,
-        latent=chosen.latent_settings(),
-        objective=chosen.objective_settings(),
-        supervision=Supervision(loss) if loss else None,
-        resolution=wanted.pop("resolution", None),
-    )
-    return changed(base, wanted)
+    name = models.chosen(model, latent, objective)
+    point, given = models[name], {key: value for key, value in settings.items() if value is not None}
+    loss = None if supervision is None else Supervision(supervision)
+    base = Config(dataset, point.family(), point.goal(), supervision=loss)
+    if loss is not None:
+        loss.check(base.latent)
+    known = {each for part in base.parts.values() for each in rules_of(part)}
+    usual = {key: value for key, value in preset_settings(preset, point, dataset).items() if key in known}
+    return changed(base, usual | given)
 
 
 def changed(config: Config, settings: dict[str, Any]) -> Config:
     """The same with other values of these settings, wherever they belong."""
-    homes = {name: piece for piece in PIECES if (part := getattr(config, piece)) for name in _names(part)}
-    for name, value in settings.items():
+    homes = {name: part for part, piece in config.parts.items() for name in rules_of(piece)}
+    for name in settings:
         if name not in homes:
             raise UserError(_unknown(config, name, homes))
-        part = getattr(config, homes[name])
-        config = replace(config, **{homes[name]: replace(part, **{name: _fitting(part, name, value)})})
+    for part, piece in config.parts.items():
+        own: dict[str, Any] = {name: value for name, value in settings.items() if homes[name] == part}
+        if own:
+            config = replace(config, **own if part == "config" else {part: replace(piece, **own)})
     return config
 
 
-def _names(part: Any) -> Iterable[str]:
-    return (setting.name for setting in fields(part) if setting.name != "loss")
-
-
-def _fitting(part: Any, name: str, value: Any) -> Any:
-    """The value in the type of its default, so that 10 and 10.0 are the same run."""
-    kind = type(getattr(part, name))
-    try:
-        fitting = tuple(value) if kind is tuple else kind(value)
-    except (TypeError, ValueError):
-        raise UserError(f"{name} must be a {kind.__name__}, not {value!r}") from None
-    if kind is int and fitting != value:
-        raise UserError(f"{name} must be a whole number, not {value!r}")
-    return fitting
-
-
 def _unknown(config: Config, name: str, homes: dict[str, str]) -> str:
-    owners = [other for other in models if name in models[other].knobs or name in _latent_names(other)]
+    if name in rules_of(Supervision):
+        fitting = ", ".join(config.latent.supervisions)
+        return f"{name} belongs to supervision; choose one with supervision (--supervision), of: {fitting}"
+    owners = [other for other in models if name in settings_of(other)]
     if owners:
         return f"{config.model} has no setting {name!r}; models with it: {', '.join(owners)}"
-    return f"unknown setting {name!r}; {config.model} has: {', '.join(sorted(homes))}"
-
-
-def _latent_names(model: str) -> list[str]:
-    return [setting.name for setting in fields(latents[models[model].latent])]
+    return f"unknown setting {name!r}; {hint(name, homes)}{config.model} has: {', '.join(sorted(homes))}"

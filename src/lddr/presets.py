@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
+from lddr.models import Model
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
@@ -16,21 +17,12 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 ELSEWHERE = SHORT | {"steps": 30_000}  # quick, on a dataset without settings of its own
 SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
+PRESETS = ("paper", "quick")
 
-GAUSSIAN_HAS_NOT = {"noise_start", "noise_end", "num_categories", "low", "high"}
 
-
-def preset_settings(preset: str, model: str, dataset: str) -> dict[str, Any]:
-    """What a preset changes from the defaults, for a model on a dataset."""
-    from lddr.models.zoo import models
-
+def preset_settings(preset: str, model: Model, dataset: str) -> dict[str, Any]:
+    """What a preset changes from the defaults; settings that the model does not have are left out by who asks."""
     name = SAME_SETTINGS.get(dataset, dataset)
-    if preset == "paper":
-        settings = PAPER.get(name, {})
-    elif preset == "quick":
-        settings = QUICK.get(name, ELSEWHERE)
-    else:
-        raise UserError(f"unknown preset {preset!r}; there are: paper, quick")
-    if models[model].latent == "gaussian":
-        return {key: value for key, value in settings.items() if key not in GAUSSIAN_HAS_NOT}
-    return dict(settings)
+    if preset not in PRESETS:
+        raise UserError(f"unknown preset {preset!r}; {hint(preset, PRESETS)}there are: {', '.join(PRESETS)}")
+    return PAPER.get(name, {}) if preset == "paper" else QUICK.get(name, ELSEWHERE)

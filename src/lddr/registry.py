@@ -13,9 +13,10 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """Things of one kind by name; every module of the `homes` packages is imported at the first look-up."""
 
-    def __init__(self, kind: str, homes: tuple[str, ...]) -> None:
+    def __init__(self, kind: str, homes: tuple[str, ...], admit: Callable[[str, T], None] | None = None) -> None:
+        """`admit` is called with each name and thing before it is known, and raises what speaks against it."""
         self.kind = kind
-        self._homes = homes
+        self._homes, self._admit = homes, admit
         self._things: dict[str, T] = {}
         self._retired: dict[str, str] = {}
         self._filled = False
@@ -26,6 +27,8 @@ class Registry(Generic[T]):
         def add(thing: T) -> T:
             if name in self._things:
                 raise ValueError(f"two {self.kind}s are called {name!r}")
+            if self._admit is not None:
+                self._admit(name, thing)
             self._things[name] = thing
             return thing
 

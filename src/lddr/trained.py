@@ -15,18 +15,15 @@ from lddr.data.array import ArrayDataset, as_images
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.models.categorical import CategoricalLatent
-from lddr.models.latent import Latent
-from lddr.models.nets import Discriminator
-from lddr.models.vae import VAE
-from lddr.objectives.losses import Factor
+from lddr.latents.family import Latent
+from lddr.networks.vae import VAE
+from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, checked_format
 from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 
 CHUNK = 256  # images that go through the networks at once
-TRAVERSAL = 10  # values of a Gaussian latent, from two standard deviations below its prior's mean to two above
 
 
 class Trained:
@@ -41,10 +38,8 @@ class Trained:
         return self._encoded(images, lambda latent: latent.mean)
 
     def posterior(self, images: ArrayLike) -> NDArray[np.float32]:
-        """Categorical: the probability of every category, (count, latents, categories); Gaussian: mean and variance."""
-        if self.is_discrete:
-            return self._encoded(images, lambda latent: latent.parameters.exp())
-        return self._encoded(images, lambda latent: torch.stack([latent.mean, latent.variance], dim=2))
+        """Discrete: the probability of every value, (count, latents, values); Gaussian: mean and variance."""
+        return self._encoded(images, self.config.latent.posterior)
 
     def categories(self, images: ArrayLike) -> NDArray[np.int64]:
         """The most probable category of every latent: (count, latents)."""
@@ -77,17 +72,15 @@ class Trained:
         """The values a traversal of this latent goes through."""
         if not 0 <= latent < self.num_latents:
             raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
-        if isinstance(self.vae.family, CategoricalLatent):
-            return self.vae.family.positions[self.vae.family.active[latent]].numpy()
-        return np.linspace(-2, 2, TRAVERSAL, dtype=np.float32)
+        return self.vae.family.values_of(latent).numpy()
 
     @property
     def num_latents(self) -> int:
-        return self.vae.family.num_latents
+        return self.config.latent.num_latents
 
     @property
     def is_discrete(self) -> bool:
-        return isinstance(self.vae.family, CategoricalLatent)
+        return self.config.latent.is_discrete
 
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
@@ -99,25 +92,23 @@ class Trained:
         """The model of a run folder, or of a folder `save` wrote to."""
         path = RunFolder(folder).model_file
         tensors, facts = load_model(path)
-        config = Config.from_dict(facts["settings"], checked_format(facts, path))
-        shape = tuple(facts["image_shape"])
-        family = config.latent.build(tensors.get("vae.family.active"))
-        vae = VAE(shape, family, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        checked_format(facts, path)
+        config, shape = Config.from_dict(facts["settings"]), tuple(facts["image_shape"])
+        vae = VAE(shape, config.latent, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
         return cls(config, vae, shape, Path(folder))
 
-    def discriminator(self) -> Discriminator:
-        """The discriminator this model was trained against; it is kept in the run's folder only."""
-        objective = self.config.objective
-        if not isinstance(objective, Factor):
-            raise UserError(f"{self.config.model} has no discriminator")
+    def adversary(self) -> Adversary | None:
+        """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""
+        adversary = self.config.objective.adversary(self.num_latents)
+        if adversary is None:
+            return None
         path = None if self.folder is None else RunFolder(self.folder).adversary_file
         if path is None or not path.exists():
             raise UserError("this model was saved without its discriminator; load it from the folder of its run")
         tensors, _ = load_model(path)
-        network = Discriminator(self.num_latents, objective.discriminator_width)
-        load_module("discriminator", network, tensors)
-        return network.eval()
+        load_module("discriminator", adversary.network.eval(), tensors)
+        return adversary
 
     @torch.no_grad()
     def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
@@ -128,17 +119,15 @@ class Trained:
     def _values(self, codes: NDArray) -> NDArray[np.float32]:
         if not np.issubdtype(codes.dtype, np.integer):
             return codes.astype(np.float32)
-        family = self._need_categories()
-        if codes.size and not 0 <= codes.min() <= codes.max() < family.outputs_per_latent:
-            raise UserError(
-                f"categories go from 0 to {family.outputs_per_latent - 1}; give floats for values of latents"
-            )
-        return family.positions.numpy()[codes]
+        self._need_categories()
+        values = self.config.latent.values(self.vae.family).detach().numpy()  # (latents, values)
+        if codes.size and not 0 <= codes.min() <= codes.max() < values.shape[1]:
+            raise UserError(f"categories go from 0 to {values.shape[1] - 1}; give floats for values of latents")
+        return values[np.arange(self.num_latents), codes]
 
-    def _need_categories(self) -> CategoricalLatent:
-        if not isinstance(self.vae.family, CategoricalLatent):
-            raise UserError("Gaussian latents have no categories; give values of the latents as floats")
-        return self.vae.family
+    def _need_categories(self) -> None:
+        if not self.is_discrete:
+            raise UserError(f"{self.config.latent.title} latents have no categories; give values of latents as floats")
 
 
 def train(

@@ -84,12 +84,12 @@ def test_the_total_correlation_is_the_discriminators(folder_of):
     result = Gap(1, 8, "authors").score_model(trained, CIRCLES, 0)
     codes = torch.from_numpy(trained.represent(CIRCLES.draw(stream(0, "gap", 0), 8)))
     with torch.no_grad():
-        logits = trained.discriminator()(codes)
+        logits = trained.adversary().network(codes)
     assert np.isclose(result.penalty_soft, 10 * (logits[:, 0] - logits[:, 1]).mean().item(), rtol=1e-4)
 
 
 def test_what_has_no_gap_says_why(folder_of, tmp_path):
-    with pytest.raises(UndefinedError, match="no categories"):
+    with pytest.raises(UndefinedError, match="Gaussian latents have no values to round to"):
         Gap().score_model(Trained.load(folder_of("vae")), CIRCLES, 0)
     with pytest.raises(UndefinedError, match="needs the model"):
         Gap().score({})

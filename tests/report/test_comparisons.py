@@ -5,7 +5,7 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from lddr.metrics.metric import UndefinedError
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.report.comparisons import PAIRS, Case, cases, profile, wins
 from lddr.report.figures import figures
 from lddr.report.style import COLOURS

@@ -73,5 +73,5 @@ def test_a_panel_per_latent_of_a_discrete_model_and_none_of_a_gaussian_one(tmp_p
         train("circles", model, "quick", out=tmp_path, steps=1, width=1)
     discrete, gaussian = list_runs(tmp_path)
     assert len(run_figures["posterior"].draw(discrete).axes) == 2 + 1
-    with pytest.raises(UndefinedError, match="a Gaussian model has no categories"):
+    with pytest.raises(UndefinedError, match="Gaussian latents have no categories"):
         run_figures["posterior"].draw(gaussian)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.report.paper import (
     DATASETS,
     LOOK_ALIKES,

@@ -3,7 +3,6 @@ import shlex
 import pytest
 
 from lddr import cli
-from lddr.config import configure
 from lddr.report.collect import collect
 from lddr.report.redo import commands, compare_command, evaluation_commands, report_command, training_commands
 
@@ -13,10 +12,11 @@ def carried_out(monkeypatch):
     """Settings of the runs that commands would train: `lddr train` is parsed as always but trains nothing."""
     trained = []
 
-    def train(model, dataset, preset, out, settings, machine):
-        trained.append((configure(model, dataset, preset, **settings), out))
+    def train(config, out, machine):
+        trained.append((config, out))
+        return out
 
-    monkeypatch.setattr("lddr.commands.train_model", train)
+    monkeypatch.setattr("lddr.run.run", train)
 
     def carry_out(lines):
         for line in lines:

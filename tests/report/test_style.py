@@ -6,7 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from lddr.metrics.metric import metrics
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.report import style
 from lddr.runs.index import Run
 

@@ -10,7 +10,7 @@ from lddr.data.array import ArrayDataset
 from lddr.data.dataset import identity
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training.loop import Pace
@@ -126,4 +126,4 @@ def test_the_models_are_listed_with_knobs_and_grids(capsys, monkeypatch):
     main(["models"])
     out = capsys.readouterr().out
     assert all(name in out for name in models)
-    assert "gamma 10, 20, 30, 40, 50, 100" in out
+    assert "gamma 10 (paper: 10, 20, 30, 40, 50, 100)" in out

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.sweeps import study as study_module
-from lddr.sweeps.only import value_of
 from lddr.sweeps.study import METRICS, find_study, read_study, shipped_studies
 
 SHIPPED = ("baselines", "beyond", "circles", "downstream", "semi-supervised", "total-correlation", "unregularized")
@@ -39,7 +38,7 @@ def study_of(folder, text, *arguments, **named):
 
 
 def values(study, *names):
-    return [tuple(value_of(config, name) for name in names) for config in study.configs]
+    return [tuple(config.flat().get(name) for name in names) for config in study.configs]
 
 
 # --- the shipped studies
@@ -93,7 +92,7 @@ def test_the_grids_are_the_papers(name):
         assert {config.training.seed for config in runs} == set(range(50))
         assert len(runs) == 50 * prod(map(len, models[model].grid.values()))
         for knob, grid in models[model].grid.items():
-            assert {value_of(config, knob) for config in runs} == set(grid)
+            assert {config.flat().get(knob) for config in runs} == set(grid)
 
 
 def test_the_semi_supervised_study_has_every_loss_with_and_without_total_correlation():
@@ -326,7 +325,7 @@ def test_only_picks_runs(only, runs):
         ("model<dvae", "model<dvae: 'vae' is no number; compare it with = or !="),
         ("seed<x", "seed<x: 'x' is no number"),
         ("gamma=10", "gamma=10: unknown setting 'gamma'"),
-        ("latent=1", "latent=1: unknown setting 'latent'"),
+        ("latents=1", "latents=1: unknown setting 'latents'"),
         ("supervision=bce", "supervision=bce: no run has a supervision of its own"),
     ],
 )
@@ -392,19 +391,22 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
         ('name = "x"\n' + BLOCK + "seeds = 0", "block 1 seeds has no values"),
         ('name = "x"\n' + BLOCK + "seeds = [1, 2, 1]", "block 1 seeds has 1 twice, which would be the same run"),
         ('name = "x"\n' + FACTOR + "gamma = [10, 10.0]", "block 1 gamma has 10.0 twice, which would be the same run"),
-        ('name = "x"\n' + BLOCK + "seeds = [-1]", "block 1 seeds must be whole numbers from 0, not -1"),
-        ('name = "x"\n' + BLOCK + "seeds = 2.5", "block 1 seeds must be whole numbers from 0, not 2.5"),
-        ('name = "x"\n' + BLOCK + "resolution = 32.5", "block 1 resolution must be whole numbers from 0, not 32.5"),
-        ('name = "x"\n' + BLOCK + "steps = true", "block 1 steps must be a number, not True"),
-        ('name = "x"\n' + BLOCK + "steps = 1.5", "block 1: steps must be a whole number, not 1.5"),
-        ('name = "x"\n' + BLOCK + 'steps = "many"', "block 1 steps must be a number, not 'many'"),
-        ('name = "x"\n' + BLOCK + "steps = [[1]]", "block 1 steps must be a number, not [1]"),
-        ('name = "x"\n' + BLOCK + "kernels = 4", "block 1 kernels must be a list of four numbers, not 4"),
+        ('name = "x"\n' + BLOCK + "seeds = [-1]", "block 1 seeds must be at least 0, not -1"),
+        ('name = "x"\n' + BLOCK + "seeds = 2.5", "block 1 seeds must be a whole number, not 2.5"),
+        ('name = "x"\n' + BLOCK + "resolution = 32.5", "block 1 resolution must be a whole number, not 32.5"),
+        ('name = "x"\n' + BLOCK + "steps = true", "block 1 steps must be a whole number, not True"),
+        ('name = "x"\n' + BLOCK + "steps = 1.5", "block 1 steps must be a whole number, not 1.5"),
+        ('name = "x"\n' + BLOCK + 'steps = "many"', "block 1 steps must be a whole number, not 'many'"),
+        ('name = "x"\n' + BLOCK + "steps = [[1]]", "block 1 steps must be a whole number, not [1]"),
+        ('name = "x"\n' + BLOCK + "kernels = 4", "block 1 kernels must be a list of whole numbers, not 4"),
         ('name = "x"\n' + BLOCK + 'preset = "quik"', "block 1: unknown preset 'quik'; did you mean 'quick'?"),
-        ('name = "x"\n' + BLOCK + 'decoder = "broad"', "block 1: unknown decoder 'broad'; did you mean 'broadcast'?"),
+        (
+            'name = "x"\n' + BLOCK + 'decoder = "broad"',
+            "block 1 decoder must be one of deconvolution, broadcast, not 'broad'; did you mean 'broadcast'?",
+        ),
         (
             'name = "x"\n' + BLOCK + 'initialiser = "norm"',
-            "block 1: unknown initialiser 'norm'; did you mean 'uniform'?",
+            "block 1 initialiser must be one of truncated, uniform, not 'norm'; did you mean 'uniform'?",
         ),
         ('name = "x"\nset = ["mig"]\n' + BLOCK, "set: expected METRIC.SETTING=VALUE, such as dci.estimator=fast, not"),
         ('name = "x"\nset = [3]\n' + BLOCK, 'set must be a list such as ["dci.estimator=fast"]'),
@@ -417,10 +419,13 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
             'name = "x"\nmetrics = ["mig"]\nset = ["dci.train=9"]\n' + BLOCK,
             "set: settings for dci, which is not among the metrics: mig",
         ),
-        ('name = "x"\n' + BLOCK + "omega = 2", "block 1 omega needs a supervision beside it, one of bce, l2"),
+        (
+            'name = "x"\n' + BLOCK + "omega = 2",
+            "block 1 omega needs a supervision beside it, one of cross-entropy, masked, bce, l2",
+        ),
         (
             'name = "x"\n' + BLOCK + 'supervision = "bce"',
-            "block 1 supervision: 'bce' is not for categorical latents; choose one of: cross-entropy, masked",
+            "block 1: supervision 'bce' is not for categorical latents; choose one of: cross-entropy, masked",
         ),
         (
             'name = "x"\n' + BLOCK + 'supervision = "mask"',

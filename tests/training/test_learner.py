@@ -4,7 +4,7 @@ import torch
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.models.zoo import models
+from lddr.models import models
 from lddr.training.feed import Feed, LabelledFeed, as_tensor
 from lddr.training.learner import Learner
 
@@ -32,18 +32,18 @@ def weights(module):
 def test_the_discriminators_loss_leaves_the_vae_alone_and_the_factor_term_the_discriminator(model):
     learner = learner_of(model, gamma=5.0)
     loss, _ = learner.losses(batch(), None, 0)
-    own = weights_gradients(learner.discriminator)
+    own = weights_gradients(learner.adversary.network)
     assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in own)
     assert all(gradient is None for gradient in weights_gradients(learner.vae))
     loss.backward()
-    for before, after in zip(own, weights_gradients(learner.discriminator), strict=True):
+    for before, after in zip(own, weights_gradients(learner.adversary.network), strict=True):
         assert torch.equal(before, after)  # the VAE's loss has added nothing
 
 
 @pytest.mark.parametrize("model", WITH_DISCRIMINATOR)
 def test_the_encoders_gradient_is_that_of_the_plain_formula(model):
-    from lddr.objectives import terms
-    from lddr.objectives.losses import mean_kl
+    from lddr import terms
+    from lddr.objectives.objective import mean_kl
 
     learner = learner_of(model, gamma=5.0)
     images = batch()
@@ -51,9 +51,9 @@ def test_the_encoders_gradient_is_that_of_the_plain_formula(model):
     loss.backward()
     ours = weights_gradients(learner.vae)
     learner.vae.zero_grad()
-    noise = learner.vae.family.noise(16, learner._stream("noise", 3))
-    logits, latent = learner.vae(images, noise, learner.vae.family.noise_scale(3, 50))
-    ratio = terms.density_ratio(learner.discriminator(latent.z))
+    noise = learner.config.latent.noise(16, learner._stream("noise", 3))
+    logits, latent = learner.vae(images, noise, learner.config.latent.noise_scale(3, 50))
+    ratio = terms.density_ratio(learner.adversary.network(latent.z))
     plain = terms.bernoulli_reconstruction(logits, images) + mean_kl(latent) + 5.0 * ratio
     plain.backward()
     assert torch.isclose(plain, loss, rtol=1e-5)

@@ -1,5 +1,6 @@
 """The `lddr` command: parse and dispatch, nothing else; what a command needs is imported when it runs."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -14,6 +15,8 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
+    if "train" in given:
+        import_module("lddr.cli.train").know_settings()
     try:
         app.cli(prog="lddr", description=DESCRIPTION, args=[word for word in given if word != "--debug"])
     except UserError as error:
@@ -21,6 +24,9 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(f"lddr: {error}", file=sys.stderr)
         sys.exit(2)
+    except BrokenPipeError:  # whoever read has read enough: `lddr train --help | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except KeyboardInterrupt:
         print("lddr: stopped", file=sys.stderr)
         sys.exit(130)

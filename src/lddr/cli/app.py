@@ -12,7 +12,6 @@ Every command explains itself with --help. --debug, anywhere, shows the tracebac
 
 app = SubcommandApp()
 
-LEFT_OUT = "(default: the preset's)"
 Name = Annotated[Positional[str], arg(metavar="NAME")]
 Names = Annotated[Positional[tuple[str, ...]], arg(metavar="NAME...")]
 Folder = Annotated[Path, arg(metavar="FOLDER")]

@@ -12,8 +12,7 @@ from lddr.data.dataset import Dataset, stream
 from lddr.errors import UserError
 from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
 from lddr.explorer.scores import Information
-from lddr.models.categorical import CategoricalLatent
-from lddr.models.latent import Latent
+from lddr.latents.family import Latent
 from lddr.trained import Trained
 from lddr.training.feed import as_tensor
 
@@ -122,8 +121,8 @@ class OpenModel:
             "deviations": latent.variance[0].sqrt().tolist(),
             "kl": latent.kl[0].tolist(),
         }
-        if isinstance(self.trained.vae.family, CategoricalLatent):
-            rows = zip(latent.parameters[0].exp(), self.trained.vae.family.active, strict=True)
+        if self.trained.is_discrete:
+            rows = zip(self.trained.config.latent.posterior(latent)[0], self.trained.vae.family.active, strict=True)
             answer["probabilities"] = [row[active].tolist() for row, active in rows]
         return answer
 
@@ -133,10 +132,10 @@ class OpenModel:
         about: dict[str, Any] = {"number": number, "kl": kl, "awake": kl is None or kl >= ASLEEP}
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
-        family = self.trained.vae.family
-        if isinstance(family, CategoricalLatent):
-            about["categories"] = family.active[number].nonzero().flatten().tolist()
-            about["of"] = family.outputs_per_latent
+        if self.trained.is_discrete:
+            active = self.trained.vae.family.active[number]
+            about["categories"] = active.nonzero().flatten().tolist()
+            about["of"] = len(active)
         return about
 
     def _checked(self, values: Any) -> NDArray[np.float32]:

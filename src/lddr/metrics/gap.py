@@ -14,7 +14,7 @@ from lddr.metrics.metric import ModelMetric, Result, UndefinedError, metrics
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lddr.models.latent import Latent
+    from lddr.latents.family import Latent
     from lddr.trained import Trained
 
     Penalty = Callable[[Latent], Tensor]  # what the training loss adds to reconstruction and KL, ()
@@ -55,7 +55,7 @@ class Gap(ModelMetric):
 
     def score_model(self, trained: "Trained", dataset: Dataset, seed: int) -> GapResult:
         if not trained.is_discrete:
-            raise UndefinedError("a Gaussian model has no categories to round to")
+            raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
         penalty = loss_penalty(trained) if self.variant == "authors" else None
         rows = [self._batch(trained, dataset, penalty, seed, number) for number in range(self.batches)]
         return self._result(np.stack(rows), trained)
@@ -73,7 +73,7 @@ class Gap(ModelMetric):
             both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
             columns = [_reconstruction(trained, images, latent.z) for latent in both]
             columns += [(penalty(latent) if penalty else torch.zeros(())).expand(len(images)) for latent in both]
-            columns += [both[0].kl.sum(1), *_certainty(both[0])]
+            columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
         tick(1 / self.batches)
         return torch.stack(columns, dim=1).double().numpy()
 
@@ -107,28 +107,22 @@ def _reconstruction(trained: "Trained", images: "Tensor", z: "Tensor") -> "Tenso
     return binary_cross_entropy_with_logits(trained.vae.decoder(z), images, reduction="none").sum((1, 2, 3))
 
 
-def _certainty(latent: "Latent") -> list["Tensor"]:
+def _certainty(probabilities: "Tensor") -> list["Tensor"]:  # (batch, latents, values)
     """Largest probability and entropy of the posteriors, mean over latents: (batch,) each."""
-    probabilities = latent.parameters.exp()  # (batch, latents, categories)
-    entropies = -(probabilities * latent.parameters.clamp(min=-1e4)).sum(2)  # 0 · log 0 = 0
-    return [probabilities.amax(2).mean(1), entropies.mean(1)]
+    import torch
+
+    return [probabilities.amax(2).mean(1), torch.special.entr(probabilities).sum(2).mean(1)]
 
 
 def loss_penalty(trained: "Trained") -> "Penalty":
     """What the loss of this model's training has besides reconstruction and KL, at the end of the training."""
     import torch
 
-    from lddr.objectives import terms
-    from lddr.objectives.losses import Factor, Moment, mean_kl
+    from lddr.objectives.objective import Moment, mean_kl
 
-    judge: Callable[[Tensor], Tensor] | None = None
-    if isinstance(trained.config.objective, Factor):
-        discriminator = trained.discriminator()
-
-        def judge(z: "Tensor") -> "Tensor":
-            return terms.density_ratio(discriminator(z))
-
-    moment = Moment(trained.config.training.steps, trained.vae.family, judge)
+    adversary = trained.adversary()
+    steps, vae = trained.config.training.steps, trained.vae
+    moment = Moment(steps, vae.family, vae.decoder, adversary.judge if adversary else None)
 
     def penalty(latent: "Latent") -> "Tensor":
         penalties = trained.config.objective.penalties(latent, moment)

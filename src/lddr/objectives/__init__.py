@@ -1,1 +1,1 @@
-"""Objectives: pure loss terms, the sums of terms that models minimise, supervision and schedules."""
+"""Objectives, one file each: what is added to the reconstruction, and the network of its own that one may have."""

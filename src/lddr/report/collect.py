@@ -11,7 +11,16 @@ from lddr.report.paper import DATASETS, LOOK_ALIKES, in_words, unpublished
 from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value
 
-VARIED = {"model", "latent", "seed", "supervision", "labels", "omega", "label_seed"}  # and the knobs of the objectives
+VARIED = {
+    "model",
+    "latent",
+    "objective",
+    "seed",
+    "supervision",
+    "labels",
+    "omega",
+    "label_seed",
+}  # and knobs of objectives
 Settings = dict[str, Value]
 Reasons = dict[str, list[str]]  # reason → runs
 
@@ -99,7 +108,7 @@ def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
 @cache
 def knobs() -> frozenset[str]:
     """What sweeps vary: the settings that have a grid in some objective."""
-    from lddr.models.zoo import models
+    from lddr.models import models
 
     return frozenset(name for model in models for name in models[model].grid)
 

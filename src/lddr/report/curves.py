@@ -8,10 +8,10 @@ import numpy as np
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.objectives.schedules import cosine
 from lddr.report.figures import by_dataset, figure, figures, run_figures
 from lddr.report.style import FAINT, INK, PAPER, SECOND, colour, dataset_title, marker, model_title, new_figure
 from lddr.runs.index import Run
+from lddr.schedules import cosine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

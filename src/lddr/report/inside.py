@@ -81,11 +81,9 @@ def _posterior_caption(run: Run) -> str:
 @figure(run_figures, "posterior", "Is it discrete yet?", 50, _posterior_caption)
 def posterior(run: Run) -> "Figure":
     """A panel for each latent with the posteriors of many images."""
-    from lddr.models.categorical import CategoricalLatent
-
     model = model_of(run)
-    if not isinstance(model.vae.family, CategoricalLatent):
-        raise UndefinedError("a Gaussian model has no categories")
+    if not model.is_discrete:
+        raise UndefinedError(f"{model.config.latent.title} latents have no categories")
     images = drawn_images(dataset_of(run), IMAGES)
     return posterior_panels(model.posterior(images), model.vae.family.active.numpy())
 

@@ -115,7 +115,7 @@ def _off_grid(run: Run) -> Iterable[tuple[str, float]]:
 
 @cache
 def _grid(model: str) -> dict[str, tuple[float, ...]]:
-    from lddr.models.zoo import models
+    from lddr.models import models
 
     return models[model].grid if model in models else {}
 

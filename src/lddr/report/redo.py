@@ -10,7 +10,7 @@ from lddr.report.collect import Group, unique
 from lddr.report.paper import unpublished_settings
 from lddr.runs.index import Run, Value, flat_settings
 
-NO_FLAGS = {"model", "dataset", "seed", "latent", "checksum"}  # said otherwise, or a result
+NO_FLAGS = {"model", "dataset", "seed", "latent", "objective", "checksum"}  # said otherwise, or a result
 
 
 def commands(groups: Sequence[Group]) -> list[str]:
@@ -54,7 +54,7 @@ def _differences(run: Run, preset: str) -> dict[str, Value]:
     """The settings of a run that a preset does not give it."""
     from lddr.config import configure
 
-    supervision = run.value("supervision")
+    supervision = None if run.value("supervision") is None else str(run.value("supervision"))
     try:
         config = configure(str(run.value("model")), str(run.value("dataset")), preset, supervision=supervision)
         usual = flat_settings(config.as_dict()) | {"supervision": None}

@@ -130,7 +130,7 @@ def rendered(figure: "Figure", kind: str = "png", dpi: int = 150) -> bytes:
 
 def model_title(model: str) -> str:
     """The name people know: "D-VAE" for dvae."""
-    from lddr.models.zoo import models
+    from lddr.models import models
 
     return models[model].title if model in models else model
 
@@ -141,15 +141,15 @@ def colour(model: str) -> str:
 
 def marker(model: str) -> str:
     """The objective's."""
-    from lddr.models.zoo import models
+    from lddr.models import models
 
     return MARKERS.get(models[model].objective, "o") if model in models else "o"
 
 
 def is_discrete(model: str) -> bool:
-    from lddr.models.zoo import models
+    from lddr.models import models
 
-    return model in models and models[model].latent == "categorical"
+    return model in models and models[model].family.is_discrete
 
 
 def method_title(run: Run) -> str:

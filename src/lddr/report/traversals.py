@@ -70,7 +70,7 @@ def _by_use(model: "Trained", dataset: Dataset) -> list[int]:
     """Latents by how far their codes spread, idle ones left out; all of them if all are idle."""
     spreads = model.represent(drawn_images(dataset, MEASURED)).std(axis=0)
     order = np.argsort(-spreads, kind="stable")[:SHOWN].tolist()
-    limit = IDLE * float(np.sqrt(model.vae.family.prior_variance))
+    limit = IDLE * float(np.sqrt(model.config.latent.prior_variance))
     return [latent for latent in order if spreads[latent] > limit] or order
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import torch
 
 import lddr
+from lddr import terms
 from lddr.config import Config
 from lddr.data.dataset import Dataset, as_floats, identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
-from lddr.models.vae import VAE
-from lddr.objectives import terms
-from lddr.objectives.losses import mean_kl
+from lddr.networks.vae import VAE
+from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
@@ -65,8 +65,8 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
         labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
     train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine.pace)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
-    if learner.discriminator is not None:
-        save_model(folder.adversary_file, module_tensors("discriminator", learner.discriminator), facts)
+    if learner.adversary is not None:
+        save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
     folder.write_scores(elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {}))
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with

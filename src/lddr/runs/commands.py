@@ -138,7 +138,7 @@ def _unusual(run: Run) -> dict[str, Value]:
         usual = flat_settings(configure(str(run.value("model")), str(run.value("dataset"))).as_dict())
     except UserError:
         usual = {}
-    identity = ("dataset", "checksum", "latent")
+    identity = ("dataset", "checksum", "latent", "objective")
     return {
         name: value
         for name, value in run.settings.items()

@@ -104,8 +104,7 @@ class RunFolder:
         """Its settings."""
         from lddr.config import Config
 
-        facts = self.facts
-        return Config.from_dict(facts["settings"], facts["format"])
+        return Config.from_dict(self.facts["settings"])
 
     @property
     def images(self) -> Content:

@@ -110,14 +110,24 @@ def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
     flat: dict[str, Value] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            flat |= {inner: _flat_value(held) for inner, held in value.items() if inner != "loss"}
+            flat |= {inner: _flat_value(held) for inner, held in value.items() if inner not in ("loss", "name")}
         else:
             flat[name] = _flat_value(value)
     if isinstance(supervision := settings.get("supervision"), dict):
         flat["supervision"] = supervision.get("loss")
-    if isinstance(latent := settings.get("latent"), dict):
-        flat["latent"] = "categorical" if "num_categories" in latent else "gaussian"
+    for part in ("latent", "objective"):
+        flat[part] = _part_name(settings, part)
     return flat
+
+
+def _part_name(settings: dict[str, Any], part: str) -> str | None:
+    """The latent family or objective; folders of format 1 say it by the name of their model alone."""
+    from lddr.models import models
+
+    model, own = settings.get("model"), settings.get(part)
+    if isinstance(own, dict) and isinstance(own.get("name"), str):
+        return own["name"]
+    return getattr(models[model], part) if isinstance(model, str) and model in models else None
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:

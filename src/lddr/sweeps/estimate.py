@@ -15,10 +15,10 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import Metric
-from lddr.objectives.losses import Factor
-from lddr.objectives.supervision import Supervision
 from lddr.runs.folder import RunFolder
+from lddr.settings import rules_of
 from lddr.sweeps.study import Study
+from lddr.training.supervision import Supervision
 
 State = Literal["finished", "trained", "begun", "new"]
 ENOUGH = 0.5  # seconds
@@ -99,9 +99,8 @@ def progress(config: Config, out: Path, wanted: Mapping[str, Metric]) -> tuple[S
 
 def shape_of(config: Config) -> Config:
     """The same without what does not change the cost of a step: seed, steps, weights of penalties, labels, files."""
-    objective = type(config.objective)()
-    if isinstance(config.objective, Factor):
-        objective = Factor(discriminator_width=config.objective.discriminator_width)
+    weights = {name: rule.default for name, rule in rules_of(config.objective).items() if rule.kind is float}
+    objective = replace(config.objective, **weights)  # sizes, which are whole numbers, may have a cost
     training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
     supervision = config.supervision and Supervision(config.supervision.loss)
     dataset = stand_in(config.dataset)

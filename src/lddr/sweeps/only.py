@@ -1,14 +1,10 @@
 """Some of many runs: conditions such as "model=dvae" and "seed<5" on their settings."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
-from typing import Any
 
 from lddr.conditions import as_number, parse_condition
-from lddr.config import PIECES, Config
+from lddr.config import Config
 from lddr.errors import UserError, hint
-
-WHOLE_RUN = {"model", "dataset", "resolution", "supervision"}  # settings that belong to no piece
 
 
 def narrowed(configs: Sequence[Config], conditions: Iterable[str]) -> tuple[Config, ...]:
@@ -19,21 +15,13 @@ def narrowed(configs: Sequence[Config], conditions: Iterable[str]) -> tuple[Conf
     return left
 
 
-def value_of(config: Config, name: str) -> Any:
-    """The value of a setting, or None where the run has no such setting."""
-    if name in PIECES:
-        return config.supervision.loss if config.supervision and name == "supervision" else None
-    parts = (config, *(getattr(config, piece) for piece in PIECES))
-    return next((getattr(part, name) for part in parts if name in getattr(part, "__dataclass_fields__", ())), None)
-
-
 def _meeting(configs: tuple[Config, ...], condition: str) -> tuple[Config, ...]:
     asked = parse_condition(condition)
     name = asked.name
-    values = [value_of(config, name) for config in configs]
+    values = [config.flat().get(name) for config in configs]
     there = {value for value in values if value is not None}
     if not there:
-        names = _names(configs)
+        names = {each for config in configs for each in config.flat()}
         reason = f"no run has a {name} of its own" if name in names else unknown("setting", name, names)
         raise UserError(f"{condition}: {reason}")
     words = [value for value in (*values, asked.wanted) if value is not None and as_number(value) is None]
@@ -46,11 +34,6 @@ def _meeting(configs: tuple[Config, ...], condition: str) -> tuple[Config, ...]:
         shown = ", ".join(map(str, sorted(there, key=lambda value: (isinstance(value, str), value))[:10]))
         raise UserError(f"no run is left by {condition}; {name} has the values {shown}{', …' * (len(there) > 10)}")
     return kept
-
-
-def _names(configs: Iterable[Config]) -> set[str]:
-    parts = {getattr(config, piece) for config in configs for piece in PIECES} - {None}
-    return {setting.name for part in parts for setting in fields(part)} - {"loss"} | WHOLE_RUN
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:

@@ -1,39 +1,33 @@
 """A study is a grid of runs, written down as a short TOML; here it becomes the settings of every run."""
 
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lddr.config import Config, Precision, Training, configure
+from lddr.config import Config, all_settings, configure, settings_of, supervisions
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
+from lddr.latents.family import latents
 from lddr.metrics.evaluate import Settings, configured
 from lddr.metrics.metric import Metric
-from lddr.models.nets import INITIALISERS
-from lddr.models.vae import DECODERS, Networks
-from lddr.models.zoo import models
-from lddr.objectives.supervision import FAMILY_OF, Loss, Supervision
+from lddr.models import models
+from lddr.objectives.objective import objectives
+from lddr.presets import PRESETS
+from lddr.settings import rules_of
 from lddr.sweeps.only import narrowed, unknown
 from lddr.sweeps.scores import METRICS, scores_by_scale
+from lddr.training.supervision import Supervision
 
 Scale = Literal["full", "quick"]
 Table = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
 
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
-WHOLE = {"seed", "resolution"}  # `configure` takes these as they come
-TEXTS = {"model", "dataset", "preset", "supervision", "decoder", "initialiser", "precision"}
-CHOICES: dict[str, Iterable[str]] = {
-    "preset": ("paper", "quick"),
-    "precision": get_args(Precision),
-    "decoder": DECODERS,
-    "initialiser": INITIALISERS,
-    "supervision": get_args(Loss),
-}
+NAMES = ("model", "latent", "objective", "dataset", "preset", "supervision")  # what is chosen by name
 
 
 @dataclass(frozen=True)
@@ -136,7 +130,7 @@ def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, data
     if dataset is not None:
         merged["dataset"] = [dataset]
     for name, example in (("model", "dvae"), ("dataset", "dsprites")):
-        if name not in merged:
+        if name not in merged and not (name == "model" and merged.keys() & {"latent", "objective"}):
             raise UserError(f'{here} has no {name}; add a line such as {name} = "{example}"')
     for where, part in kept.items():
         _check_owners(where, part, merged)
@@ -174,18 +168,16 @@ def _values(where: str, key: str, value: Any) -> list[Any]:
     return values
 
 
-_KINDS: dict[str, tuple[str, Any]] = {"kernels": ("list of four numbers", list)}
-
-
 def _check_value(where: str, key: str, name: str, value: Any) -> None:
-    """Refuse what `configure` would not, or not in words that fit a file."""
-    word, kind = ("text", str) if name in TEXTS else _KINDS.get(name, ("number", int | float))
-    if isinstance(value, bool) or not isinstance(value, kind):
-        raise UserError(f"{where} {key} must be a {word}, not {value!r}")
-    if name in WHOLE and (type(value) is not int or value < 0):
-        raise UserError(f"{where} {key} must be whole numbers from 0, not {value!r}")
-    if name in CHOICES and value not in CHOICES[name]:
-        raise UserError(f"{where}: {unknown(key, value, CHOICES[name])}")
+    """Refuse what `configure` would, in words that fit a file."""
+    if name not in NAMES:
+        all_settings()[name].check(f"{where} {key}", value)
+        return
+    if not isinstance(value, str):
+        raise UserError(f"{where} {key} must be a text, not {value!r}")
+    choices = {"preset": PRESETS, "supervision": supervisions(), "latent": latents, "objective": objectives}
+    if name in choices and value not in choices[name]:
+        raise UserError(f"{where}: {unknown(key, value, choices[name])}")
     try:
         if name == "model":
             models[value]
@@ -203,32 +195,29 @@ def _check_dataset(name: str) -> None:
 @cache
 def known_settings(model: str | None = None) -> frozenset[str]:
     """The names of all settings of a model, or of any, as `lddr train` has them."""
-    if model is None:
-        return frozenset().union(*map(known_settings, models))
-    parts = (models[model].latent_settings, models[model].objective_settings, Networks, Training, Supervision)
-    names = {setting.name for part in parts for setting in fields(part)} - {"loss"}
-    return frozenset(names | TEXTS | WHOLE)
+    return frozenset(all_settings() if model is None else settings_of(model)) | frozenset(NAMES)
+
+
+def _models(axes: Axes) -> list[str]:
+    """The models of a block, by name or by their points of the grid."""
+    points = product(*(axes.get(name, [None]) for name in ("model", "latent", "objective")))
+    return [models.chosen(*point) for point in points]
 
 
 def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
     """Every setting must be one of every model it is meant for: what is silently left out would surprise somebody."""
     for name in axes:
-        for model in merged["model"]:
+        for model in _models(merged):
             if name not in known_settings(model):
                 owners = ", ".join(other for other in models if name in known_settings(other))
                 raise UserError(f"{where} {name}: {model} has no such setting; keep it to blocks of {owners}")
-        if name in {setting.name for setting in fields(Supervision)} and "supervision" not in merged:
-            raise UserError(f"{where} {name} needs a supervision beside it, one of {', '.join(get_args(Loss))}")
+        if name in rules_of(Supervision) and "supervision" not in merged:
+            raise UserError(f"{where} {name} needs a supervision beside it, one of {', '.join(supervisions())}")
 
 
 def _runs(where: str, axes: Axes) -> Iterator[Config]:
     for values in product(*axes.values()):
-        settings = dict(zip(axes, values, strict=True))
-        latent, loss = models[settings["model"]].latent, settings.get("supervision")
-        if loss and FAMILY_OF[loss] != latent:
-            fitting = ", ".join(other for other, family in FAMILY_OF.items() if family == latent)
-            raise UserError(f"{where} supervision: {loss!r} is not for {latent} latents; choose one of: {fitting}")
         try:
-            yield configure(**settings)
+            yield configure(**dict(zip(axes, values, strict=True)))
         except UserError as error:
             raise UserError(f"{where}: {error}") from error

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from lddr.errors import UserError
-from lddr.models.layers import (
+from lddr.networks.layers import (
     BroadcastConvolution,
     Convolution,
     Deconvolution,

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from lddr.errors import UserError
-from lddr.models.nets import BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
+from lddr.networks.coders import BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
 
 CHANNELS = {16: (8, 8), 32: (4, 8, 8), 64: (4, 4, 8, 8), 128: (4, 4, 4, 8, 8)}  # of the levels, at width 4
 shapes = pytest.mark.parametrize("shape", [(size, size, channels) for size in CHANNELS for channels in (1, 3)], ids=str)

@@ -3,7 +3,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from lddr.models.nets import INITIALISERS, BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
+from lddr.networks.coders import INITIALISERS, BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
 
 
 def all_networks():

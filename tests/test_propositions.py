@@ -10,7 +10,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lddr.objectives import terms
+from lddr import terms
 
 torch_settings = settings(deadline=None)
 seeds = st.integers(0, 2**32)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from lddr.models.layers import (
+from lddr.networks.layers import (
     BroadcastConvolution,
     Convolution,
     Deconvolution,

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.objectives.schedules import cosine, linear
+from lddr.schedules import cosine, linear
 
 finite = st.floats(-1e3, 1e3)
 

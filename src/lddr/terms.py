@@ -3,15 +3,18 @@
 A mask `active` is a bool tensor (latents, categories) with at least one active category per latent; None is all active.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+from lddr.lazy import LazyModule
 
-from lddr.errors import UserError
-
-MOST_COMBINATIONS = 1_000_000  # a table of 8 MB in float64
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = LazyModule("torch")
 
 
 def bernoulli_reconstruction(logits: Tensor, images: Tensor) -> Tensor:  # (batch, channels, height, width) twice → ()
@@ -19,7 +22,7 @@ def bernoulli_reconstruction(logits: Tensor, images: Tensor) -> Tensor:  # (batc
     # spelt out, because torch's own loss first copies channels-last logits to the other memory format
     precision = torch.promote_types(logits.dtype, torch.float32)
     logits, images = logits.to(precision), images.to(precision)
-    softplus = functional.softplus(logits, threshold=40)  # beyond 40 log(1 + eˡ) is l, in float64 too
+    softplus = torch.nn.functional.softplus(logits, threshold=40)  # beyond 40 log(1 + eˡ) is l, in float64 too
     return torch.addcmul(softplus, logits, images, value=-1).sum() / len(logits)
 
 
@@ -54,18 +57,12 @@ def gumbel_softmax(logits: Tensor, gumbel: Tensor, scale: float | Tensor, active
     return (noisy if active is None else noisy.masked_fill(~active, -math.inf)).softmax(-1)
 
 
-def gumbel_noise(
-    shape: tuple[int, ...],
-    generator: torch.Generator,
-    device: torch.device | str | None = None,
-    dtype: torch.dtype = torch.float32,
-) -> Tensor:  # shape
-    """Finite Gumbel(0, 1) noise, -log(-log u): drawn where the generator lives, then moved to the device."""
-    precision = torch.promote_types(dtype, torch.float32)
-    spacing = torch.finfo(precision).eps / 2  # of the numbers that torch.rand draws
-    uniform = torch.rand(shape, generator=generator, device=generator.device, dtype=precision)
+def gumbel_noise(shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+    """Finite Gumbel(0, 1) noise of a shape, -log(-log u), where the generator lives; float32 when left out."""
+    uniform = torch.rand(shape, generator=generator, device=generator.device, dtype=dtype)
+    spacing = torch.finfo(uniform.dtype).eps / 2  # of the numbers that torch.rand draws
     uniform = uniform.clamp(spacing / 2, 1 - spacing)  # 0 would be infinite; half a step keeps the tail honest
-    return -torch.log(-torch.log(uniform)).to(device=device or generator.device, dtype=dtype)
+    return -torch.log(-torch.log(uniform))
 
 
 def straight_through(soft: Tensor) -> Tensor:  # (…, categories)
@@ -107,30 +104,6 @@ def total_correlation(cross: Tensor) -> Tensor:  # (batch, batch, latents) → (
     joint = cross.sum(-1).logsumexp(1)  # (batch,)
     marginals = cross.logsumexp(1).sum(-1)  # (batch,)
     return (joint - marginals).mean() + (cross.shape[-1] - 1) * math.log(cross.shape[1])
-
-
-def exact_total_correlation(probabilities: Tensor) -> Tensor:  # (batch, latents, categories) → ()
-    """Total correlation of the batch's aggregate posterior from its whole table: Σ_i H(q(z_i)) - H(q(z))."""
-    batch, latents, categories = probabilities.shape
-    if categories**latents > MOST_COMBINATIONS:
-        raise UserError(
-            f"{latents} latents of {categories} categories have more than {MOST_COMBINATIONS} combinations: "
-            "use total_correlation, which estimates from samples, instead of enumerating them"
-        )
-    first, second = _products(probabilities[:, : latents // 2]), _products(probabilities[:, latents // 2 :])
-    return _entropy(probabilities.mean(0)) - _entropy(first.T @ second / batch)
-
-
-def _products(probabilities: Tensor) -> Tensor:  # (batch, latents, categories) → (batch, categories^latents)
-    table = probabilities.new_ones(len(probabilities), 1)
-    for latent in probabilities.unbind(1):
-        table = (table[:, :, None] * latent[:, None, :]).flatten(1)
-    return table
-
-
-def _entropy(probabilities: Tensor) -> Tensor:  # () of everything in the table
-    smallest = torch.finfo(probabilities.dtype).tiny  # so that 0 log 0 is 0, and its gradient finite
-    return -(probabilities * probabilities.clamp_min(smallest).log()).sum()
 
 
 def covariance(codes: Tensor) -> Tensor:  # (batch, latents) → (latents, latents)

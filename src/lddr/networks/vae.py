@@ -1,28 +1,14 @@
 """The variational autoencoder: encoder → latents → decoder, whatever each of them is."""
 
-from dataclasses import dataclass
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
-from lddr.models.latent import Latent, LatentFamily
-from lddr.models.nets import BroadcastDecoder, Decoder, Encoder, initialise
+from lddr.config import Networks
+from lddr.latents.family import Latent, LatentFamily
+from lddr.networks.coders import BroadcastDecoder, Decoder, Encoder, initialise
+from lddr.networks.latent_layer import LatentLayer
 
 DECODERS = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
-
-
-@dataclass(frozen=True)
-class Networks:
-    """Settings of the networks; the paper's are the defaults (the authors' code has kernels 4, 4, 2, 2).
-
-    The weights begin as the authors' do ("truncated") or as torch's ("uniform").
-    """
-
-    width: int = 32
-    kernels: tuple[int, ...] = (4, 4, 4, 4)
-    decoder: Literal["deconvolution", "broadcast"] = "deconvolution"
-    initialiser: Literal["truncated", "uniform"] = "truncated"
 
 
 class VAE(nn.Module):
@@ -31,7 +17,8 @@ class VAE(nn.Module):
     def __init__(self, image_shape: tuple[int, int, int], family: LatentFamily, networks: Networks) -> None:
         super().__init__()
         outputs = family.num_latents * family.outputs_per_latent
-        self.family, self.initialiser = family, networks.initialiser
+        self.initialiser = networks.initialiser
+        self.family = LatentLayer(family)
         self.encoder = Encoder(image_shape, outputs, networks.width, networks.kernels)
         self.decoder = DECODERS[networks.decoder](family.num_latents, image_shape, networks.width)
 

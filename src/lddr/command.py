@@ -1,0 +1,35 @@
+"""The command that makes a run again, word by word."""
+
+from typing import Any
+
+from lddr.config import Config, configure
+from lddr.presets import PRESETS
+from lddr.settings import rules_of
+
+
+def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
+    """The words of the `lddr train` that makes this run, from the preset that needs fewest flags."""
+    flags = {preset: found for preset in PRESETS if (found := _flags(config, preset)) is not None}
+    preset = min(flags, key=lambda preset: len(flags[preset]))
+    words = ["lddr", "train", "--model", config.model, "--dataset", config.dataset]
+    words += ["--preset", preset] if preset != PRESETS[0] else []
+    words += ["--supervision", config.supervision.loss] if config.supervision else []
+    for name, value in flags[preset].items():
+        words += [] if name in without else [f"--{name.replace('_', '-')}", *_text(value)]
+    return words
+
+
+def _flags(config: Config, preset: str) -> dict[str, Any] | None:
+    """The settings that a preset does not give; None if it gives one that cannot be taken back."""
+    loss = config.supervision.loss if config.supervision else None
+    usual = configure(config.model, config.dataset, preset, supervision=loss).flat()
+    own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
+    flags = {name: value for name, value in own.items() if value != usual[name]}
+    return None if None in flags.values() else flags
+
+
+def _text(value: Any) -> list[str]:
+    """A value as it is written on the command line, with every digit."""
+    if isinstance(value, tuple):
+        return [str(each) for each in value]
+    return [repr(value) if isinstance(value, float) else str(value)]

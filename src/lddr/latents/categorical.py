@@ -1,0 +1,83 @@
+"""Categorical latents: Gumbel-softmax variables over ordered categories, each a position on a line (paper §2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lddr import terms
+from lddr.latents.family import Latent, LatentFamily, latents
+from lddr.latents.targets import bins
+from lddr.schedules import cosine
+from lddr.settings import setting
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from lddr.data.factors import FactorSpace, Indices
+    from lddr.networks.latent_layer import LatentLayer
+
+
+@latents.register("categorical")
+@dataclass(frozen=True)
+class Categorical(LatentFamily):
+    """z̄ = Σ_j v_j softmax(log α + scale · g)_j, with fixed, equidistant positions v and a uniform prior.
+
+    The noise g is multiplied by a scale that follows a cosine over the training. A masked category has a probability
+    of exactly 0, and the prior is uniform over the others.
+    """
+
+    title = "categorical"
+    is_discrete = True
+    supervisions = ("cross-entropy", "masked")
+    masking = ("masked",)
+
+    num_categories: int = setting(64, "How many categories a latent has.", at_least=2)
+    low: float = setting(-1.0, "Position of the first category.")
+    high: float = setting(1.0, "Position of the last category.")
+    noise_start: float = setting(0.5, "Scale of the Gumbel noise at the first step.", at_least=0)
+    noise_end: float = setting(2.0, "Scale of the Gumbel noise at the last step.", at_least=0)
+
+    @property
+    def outputs_per_latent(self) -> int:
+        return self.num_categories
+
+    @property
+    def prior_variance(self) -> float:
+        return float(self.constants()["positions"].double().var(correction=0))
+
+    def constants(self) -> dict[str, Tensor]:
+        return {"positions": terms.positions(self.low, self.high, self.num_categories)}
+
+    def noise(self, batch: int, generator: torch.Generator) -> Tensor:
+        return terms.gumbel_noise((batch, self.num_latents, self.num_categories), generator)
+
+    def noise_scale(self, step: int, steps: int) -> float:
+        return cosine(self.noise_start, self.noise_end, step, steps)
+
+    def latent(self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float, hard: bool) -> Latent:
+        positions, mask = layer.positions, layer.mask
+        log_probabilities = terms.masked_log_softmax(outputs, mask)
+        probabilities = log_probabilities.exp()
+        sample = probabilities if noise is None else terms.gumbel_softmax(outputs, noise, scale, mask)
+        sample = terms.straight_through(sample) if hard else sample
+        mean = probabilities @ positions
+        variance = (probabilities @ positions**2 - mean**2).clamp(min=0)
+        kl = terms.categorical_kl(log_probabilities, mask)
+        return Latent(sample @ positions, mean, variance, kl, log_probabilities, sample)
+
+    def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
+        return terms.categorical_cross_log_probability(latent.sample, latent.parameters, layer.mask)
+
+    def posterior(self, latent: Latent) -> Tensor:
+        return latent.parameters.exp()
+
+    def values(self, layer: LatentLayer) -> Tensor:
+        return layer.positions.expand(self.num_latents, -1)
+
+    def risk(self, loss: str, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
+        """Cross-entropy of the first latents: -log q(the category of the label)."""
+        categories = bins(factors, space, self.num_categories).to(latent.parameters.device)
+        first = latent.parameters[:, : categories.shape[1]]  # (images, factors, categories)
+        return -first.gather(2, categories.unsqueeze(2)).squeeze(2).sum(1).mean()

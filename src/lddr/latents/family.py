@@ -1,0 +1,107 @@
+"""What every latent family is and answers: one return shape, and one class that knows all about itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from lddr.lazy import LazyModule
+from lddr.registry import Registry
+from lddr.settings import Settings, claims, setting
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from lddr.data.factors import FactorSpace, Indices
+    from lddr.networks.latent_layer import LatentLayer
+else:
+    torch = LazyModule("torch")
+
+
+@dataclass(frozen=True)
+class Latent:
+    """The latents of a batch: posterior, sample, and how far the posterior is from the prior."""
+
+    z: Tensor  # (batch, latents): the sample, one number per latent, that the decoder sees
+    mean: Tensor  # (batch, latents): the representation, which is the posterior's expected value
+    variance: Tensor  # (batch, latents): of the posterior
+    kl: Tensor  # (batch, latents): KL(posterior || prior)
+    parameters: Tensor  # (batch, latents, …): of the posterior, as its family writes them
+    sample: Tensor  # z, or what z is made of: discrete, (batch, latents, values) on the simplex
+
+
+@dataclass(frozen=True)
+class LatentFamily(Settings, ABC):
+    """A family of posteriors with its prior: its settings, and everything that is known about it.
+
+    Its tensors, constant or learned, live in a `LatentLayer`, which is handed to the methods that need them; the
+    encoder gives the parameters of the posterior.
+    """
+
+    name: ClassVar[str]  # in the registry
+    title: ClassVar[str]  # "Gaussian", say
+    is_discrete: ClassVar[bool] = False  # whether a latent has a list of values that it can be rounded to
+    supervisions: ClassVar[tuple[str, ...]] = ()  # the losses on labelled images it knows
+    masking: ClassVar[tuple[str, ...]] = ()  # those that leave a latent only as many values as its factor has
+
+    num_latents: int = setting(10, "How many latents.", at_least=1)
+
+    @property
+    @abstractmethod
+    def outputs_per_latent(self) -> int:
+        """How many numbers it needs from the encoder for each latent."""
+
+    @property
+    @abstractmethod
+    def prior_variance(self) -> float:
+        """Of one latent under the prior."""
+
+    def constants(self) -> dict[str, Tensor]:
+        """Tensors that never train."""
+        return {}
+
+    def weights(self) -> dict[str, Tensor]:
+        """Tensors that train with the networks, as they begin."""
+        return {}
+
+    @abstractmethod
+    def noise(self, batch: int, generator: torch.Generator) -> Tensor:
+        """The noise a sample of this many posteriors is made of, from the generator alone."""
+
+    def noise_scale(self, step: int, steps: int) -> float:
+        """How much of the noise is used at this step of the training."""
+        return 1.0
+
+    @abstractmethod
+    def latent(self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float, hard: bool) -> Latent:
+        """From the encoder's outputs (batch, latents, outputs_per_latent) to the latents.
+
+        Without noise, z is the representation; `hard` rounds it to one of the latent's values, where it has them, and
+        lets gradients pass straight through.
+        """
+
+    @abstractmethod
+    def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
+        """For every pair of images, log q(z_i of image b | image c): (batch, batch, latents)."""
+
+    @abstractmethod
+    def posterior(self, latent: Latent) -> Tensor:
+        """The posterior as users read it, (batch, latents, …); discrete: the probability of every value."""
+
+    @abstractmethod
+    def values(self, layer: LatentLayer) -> Tensor:
+        """The values a traversal goes through, (latents, values); discrete: all there are."""
+
+    def risk(self, loss: str, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
+        """R_s of labelled images by one of the `supervisions`: summed over factors, mean over images."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no risk")
+
+
+def _admit(name: str, family: type[LatentFamily]) -> None:
+    family.name = name
+    claims.claim("latent", family)
+
+
+latents: Registry[type[LatentFamily]] = Registry("latent", homes=("lddr.latents",), admit=_admit)

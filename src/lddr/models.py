@@ -1,0 +1,80 @@
+"""The names people know: each is an alias for a point on the grid latent x objective, and every point has a name."""
+
+from dataclasses import dataclass
+
+from lddr.errors import UserError
+from lddr.latents.family import LatentFamily, latents
+from lddr.objectives.objective import Objective, Values, objectives
+from lddr.registry import Registry
+
+
+@dataclass(frozen=True)
+class Model:
+    """A latent family with an objective, by their names in the registries."""
+
+    latent: str
+    objective: str
+    title: str
+
+    @property
+    def family(self) -> type[LatentFamily]:
+        return latents[self.latent]
+
+    @property
+    def goal(self) -> type[Objective]:
+        return objectives[self.objective]
+
+    @property
+    def grid(self) -> Values:
+        """The values that the paper, or Locatello et al., try."""
+        return self.goal.grid
+
+
+class Models(Registry[Model]):
+    """Models by alias; a point without one is called after its latent and its objective: "categorical+elbo"."""
+
+    def __getitem__(self, name: str) -> Model:
+        latent, plus, objective = name.partition("+")
+        if not plus:
+            return super().__getitem__(name)
+        title = f"{latents[latent].title} latents, {objectives[objective].name}"
+        return Model(latent, objective, title)
+
+    def __contains__(self, name: object) -> bool:
+        latent, plus, objective = str(name).partition("+")
+        return latent in latents and objective in objectives if plus else super().__contains__(name)
+
+    def name_of(self, latent: str, objective: str) -> str:
+        """The alias of a point, or the name made of both."""
+        aliases = (name for name in self if (self[name].latent, self[name].objective) == (latent, objective))
+        return next(aliases, f"{latents[latent].name}+{objectives[objective].name}")
+
+    def chosen(self, model: str | None, latent: str | None, objective: str | None) -> str:
+        """The name of what a user asked for: a model, or a latent, an objective or both."""
+        if model is None:
+            return self.name_of(latent or "categorical", objective or "elbo")
+        found = self[model]
+        for kind, wanted, has in (("latent", latent, found.latent), ("objective", objective, found.objective)):
+            if wanted not in (None, has):
+                raise UserError(f"{model} has the {kind} {has!r}, not {wanted!r}; leave --model or --{kind} out")
+        return self.name_of(found.latent, found.objective)
+
+
+models = Models("model", homes=("lddr.latents", "lddr.objectives"))
+for _name, _latent, _objective, _title in (
+    ("vae", "gaussian", "elbo", "VAE"),
+    ("beta-vae", "gaussian", "beta", "β-VAE"),
+    ("annealed-vae", "gaussian", "annealed", "AnnealedVAE"),
+    ("factor-vae", "gaussian", "factor", "FactorVAE"),
+    ("beta-tcvae", "gaussian", "tc", "β-TCVAE"),
+    ("dip-vae-i", "gaussian", "dip-i", "DIP-VAE-I"),
+    ("dip-vae-ii", "gaussian", "dip-ii", "DIP-VAE-II"),
+    ("dvae", "categorical", "elbo", "D-VAE"),
+    ("beta-dvae", "categorical", "beta", "β-DVAE"),
+    ("annealed-dvae", "categorical", "annealed", "AnnealedDVAE"),
+    ("factor-dvae", "categorical", "factor", "FactorDVAE"),
+    ("tc-dvae", "categorical", "tc", "TC-DVAE"),
+    ("dip-dvae-i", "categorical", "dip-i", "DIP-DVAE-I"),
+    ("dip-dvae-ii", "categorical", "dip-ii", "DIP-DVAE-II"),
+):
+    models.register(_name)(Model(_latent, _objective, _title))

@@ -1,1 +1,0 @@
-"""Variational autoencoders: networks x latents, and the names people know them by."""

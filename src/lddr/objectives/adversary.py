@@ -1,0 +1,47 @@
+"""A network of an objective's own that trains beside the model, on the same codes, by a loss of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from lddr.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+else:
+    torch = LazyModule("torch")
+
+
+class Adversary(ABC):
+    """The network, what it says of codes, and how it learns; the trainer keeps its weights and takes its steps."""
+
+    betas = (0.5, 0.9)  # Adam's
+
+    def __init__(self, network: nn.Module, learning_rate: float) -> None:
+        self.network, self.learning_rate = network, learning_rate
+
+    @abstractmethod
+    def verdict(self, outputs: Tensor) -> Tensor:
+        """What the model is told, () from the network's outputs for the codes of a batch."""
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, codes: Tensor, generator: torch.Generator) -> Tensor:
+        """What the network learns by, () from the same outputs and the codes (detached)."""
+
+    def judge(self, z: Tensor) -> Tensor:
+        """The verdict on codes, by a network that does not learn from it."""
+        return self.verdict(self.network(z).float())
+
+    def meet(self, z: Tensor, generator: torch.Generator) -> Tensor:
+        """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights."""
+        codes = z.detach().requires_grad_()
+        outputs = self.network(codes).float()
+        verdict = self.verdict(outputs)
+        (slope,) = torch.autograd.grad(verdict, codes, retain_graph=True)
+        weights = list(self.network.parameters())
+        gradients = torch.autograd.grad(self.loss(outputs, z.detach(), generator), weights)
+        for weight, gradient in zip(weights, gradients, strict=True):
+            weight.grad = gradient
+        return verdict.detach() + (slope * (z - codes.detach())).sum()  # the same value, and the slope for z

@@ -1,0 +1,49 @@
+"""FactorVAE and FactorDVAE: the total correlation, estimated by a discriminator (paper, Eq. 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from lddr import terms
+from lddr.objectives.adversary import Adversary
+from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
+from lddr.settings import setting
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from lddr.latents.family import Latent
+
+
+@objectives.register("factor")
+@dataclass(frozen=True)
+class AdversarialCorrelation(Objective):
+    """KL + γ · TC, by the density ratio of codes and codes whose latents are permuted."""
+
+    grid: ClassVar[Values] = {"gamma": (10, 20, 30, 40, 50, 100)}
+    gamma: float = setting(10.0, "Weight of the total correlation.", at_least=0)
+    discriminator_width: int = setting(1000, "Units in each of the discriminator's six layers.", at_least=1)
+    discriminator_learning_rate: float = setting(1e-4, "Adam's, for the discriminator.", above=0)
+
+    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
+        assert moment.verdict is not None, "this objective has an adversary"
+        return {"kl": mean_kl(latent), "total_correlation": self.gamma * moment.verdict(latent.z)}
+
+    def adversary(self, num_latents: int) -> Adversary:
+        from lddr.networks.coders import Discriminator
+
+        network = Discriminator(num_latents, self.discriminator_width)
+        return _DensityRatio(network, self.discriminator_learning_rate)
+
+
+class _DensityRatio(Adversary):
+    """Tells codes of the batch from codes whose latents are permuted over it."""
+
+    def verdict(self, outputs: Tensor) -> Tensor:
+        return terms.density_ratio(outputs)
+
+    def loss(self, outputs: Tensor, codes: Tensor, generator: torch.Generator) -> Tensor:
+        permuted = self.network(terms.permute_latents(codes, generator))
+        return terms.discriminator_loss(outputs, permuted.float())
