@@ -16,7 +16,7 @@ def carried_out(monkeypatch):
         trained.append((config, out))
         return out
 
-    monkeypatch.setattr("lddr.run.run", train)
+    monkeypatch.setattr("lddr.runs.carry_out.run", train)
 
     def carry_out(lines):
         for line in lines:
