@@ -3,7 +3,7 @@ import pytest
 from lddr.config import configure
 from lddr.runs.folder import TAIL
 from lddr.sweeps import progress
-from lddr.sweeps.progress import Job, Pace, Progress, steps_done
+from lddr.sweeps.progress import Job, SweepProgress, steps_done
 
 
 @pytest.fixture
@@ -38,17 +38,9 @@ def test_only_the_end_of_a_long_log_is_read(jobs):
     assert steps_done(jobs[0]) == 100_000
 
 
-def test_the_time_left_comes_from_the_speed_of_the_last_minutes():
-    pace = Pace()
-    assert pace.left(0.0, 0.0, 100.0) == "ETA -:--:--"
-    assert pace.left(10.0, 10.0, 100.0) == "ETA 0:01:30"
-    assert pace.left(progress.WINDOW + 5, 55.0, 100.0) == "ETA 0:09:55"  # 45 in WINDOW - 5 seconds: the rest as long
-    assert pace.left(progress.WINDOW + 5, 100.0, 100.0) == "ETA 0:00:00"
-
-
 def test_plain_lines_elsewhere(jobs, capsys, monkeypatch):
     monkeypatch.setattr(progress, "LINE", 0.0)
-    with Progress("study", jobs, there=7) as shown:
+    with SweepProgress("study", jobs, there=7) as shown:
         log(jobs[0], 500)  # begun by an earlier sweep
         shown.look(jobs[:2])
         log(jobs[0], 600)
@@ -68,11 +60,11 @@ def test_plain_lines_elsewhere(jobs, capsys, monkeypatch):
 
 
 def test_a_line_is_due_only_now_and_then_and_never_when_quiet(jobs, capsys):
-    with Progress("study", jobs, there=0) as shown:
+    with SweepProgress("study", jobs, there=0) as shown:
         for _ in range(3):
             shown.look(jobs)
     assert len(capsys.readouterr().err.splitlines()) == 2  # the first look, and the end
-    with Progress("study", jobs, there=0, quiet=True) as shown:
+    with SweepProgress("study", jobs, there=0, quiet=True) as shown:
         shown.look(jobs)
         shown.failed(jobs[0], "error")
     assert capsys.readouterr().err == ""
@@ -100,7 +92,7 @@ def test_a_terminal_shows_a_bar_and_the_runs_that_move(jobs, monkeypatch):
     for name, value in {"TERM": "xterm", "COLUMNS": "120", "LINES": "5"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(progress, "monotonic", iter(range(0, 10_000, 100)).__next__)
-    with Progress("study", jobs, there=0) as shown:
+    with SweepProgress("study", jobs, there=0) as shown:
         shown.look(jobs)
         assert jobs[0].folder.name not in terminal.text
         for job, step in zip(jobs, (400, 1000, 700), strict=True):

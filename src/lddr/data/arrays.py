@@ -4,7 +4,6 @@ import hashlib
 import mmap
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
@@ -150,13 +149,11 @@ def _check_space(folder: Path, name: str, needed: int) -> None:
 
 @contextmanager
 def _progress(name: str, rows: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal, with the time that is left; nothing where stderr is no terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
+    """A bar on the terminal, with the time that is left."""
+    from lddr.console import TaskBars
 
-    with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
-        task = progress.add_task(f"converting {name} (once)", total=rows)
-        yield lambda count: progress.advance(task, count)
+    with TaskBars() as bars, bars.task(f"converting {name} (once)", rows) as advance:
+        yield advance
 
 
 def _mapped_npy(path: Path) -> MappedImages:

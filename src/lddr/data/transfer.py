@@ -15,9 +15,10 @@ from typing import BinaryIO
 import requests
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 from urllib3.exceptions import HTTPError
 
+from lddr.console import text_column
 from lddr.errors import UserError
 from lddr.files import written_whole
 
@@ -54,9 +55,8 @@ class Bar:
 
 def bars(console: Console | None) -> Progress:
     """One line per file: name, what is being done, bytes, speed and time left; on stderr unless told otherwise."""
-    doing = TextColumn("{task.fields[doing]}")
+    name, doing = text_column("{task.description}"), text_column("{task.fields[doing]}")
     numbers = DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
-    name = TextColumn("{task.description}", markup=False)
     return Progress(name, doing, BarColumn(None), *numbers, console=console or Console(stderr=True), expand=True)
 
 

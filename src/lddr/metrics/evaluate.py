@@ -7,12 +7,12 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+from lddr.console import TaskBars
 from lddr.data.dataset import Dataset
 from lddr.errors import UserError
 from lddr.metrics.fitting import watched
 from lddr.metrics.metric import Metric, ModelMetric, Result, UndefinedError, metrics
 from lddr.metrics.plan import Represent, encoded, planned, scorable
-from lddr.metrics.progress import Bars
 from lddr.runs.folder import RunFolder
 
 Chosen = Mapping[str, Metric]
@@ -39,7 +39,7 @@ def evaluate(
     chosen = configured(names, settings)
     if names is None:
         chosen = {name: metric for name, metric in chosen.items() if not isinstance(metric, ModelMetric)}
-    with Bars(quiet) as bars, cores(jobs):
+    with TaskBars(quiet) as bars, cores(jobs):
         return _evaluated(dataset, represent, chosen, seed, bins, bars, lambda metric: metric.score({}))
 
 
@@ -69,7 +69,7 @@ def evaluate_run(
     if dataset is not None:
         run.check(dataset)
     images = dataset or run.dataset
-    with Bars(quiet) as bars, cores(jobs):
+    with TaskBars(quiet) as bars, cores(jobs):
         found = _evaluated(
             images,
             trained.represent,
@@ -88,13 +88,14 @@ def _evaluated(
     chosen: Chosen,
     seed: int,
     bins: int | None,
-    bars: Bars,
+    bars: TaskBars,
     score_model: Callable[[ModelMetric], Result],
 ) -> Entries:
     """Plan, encode, score."""
     space, left_out = scorable(dataset.space, bins)
     plan = planned(space, chosen, seed)
-    with bars.encoding(len(plan.images), plan.drawn) as advance:
+    encoding = f"encoding {len(plan.images):,} distinct images of {plan.drawn:,} drawn"
+    with bars.task(encoding, len(plan.images)) as advance:
         table = encoded(dataset, space, plan.images, represent, seed, advance)
 
     def result(name: str, metric: Metric) -> Result:
@@ -112,13 +113,13 @@ def entries_of(
     result: Callable[[str, Metric], Result],
     common: dict[str, Any],
     left_out: dict[str, str],
-    bars: Bars,
+    bars: TaskBars,
 ) -> Entries:
     """The result of every metric as plain values with all settings, or the reason why it has none."""
     entries: Entries = {}
     for name, metric in chosen.items():
         settings = asdict(metric) | common
-        with bars.scoring(name) as advance, watched(advance):
+        with bars.task(name) as advance, watched(advance):
             try:
                 entries[name] = result(name, metric).as_dict()
                 entries[name]["settings"] = _plain(settings | entries[name]["settings"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.console import TaskBars
 from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.dataset import stream
 from lddr.data.factors import Indices, Table
@@ -14,7 +15,6 @@ from lddr.metrics.evaluate import Entries, Settings, configured, cores, entries_
 from lddr.metrics.information import checked
 from lddr.metrics.metric import Draws, Metric, ModelMetric, Result, UndefinedError
 from lddr.metrics.plan import Encoded, check_factors, scorable
-from lddr.metrics.progress import Bars
 
 
 def score_codes(
@@ -48,7 +48,7 @@ def score_codes(
         draws = {} if isinstance(metric, ModelMetric) else divided(metric, space.size, seed, name)
         return metric.score(known.samples(draws))
 
-    with Bars(quiet) as bars, cores(jobs):
+    with TaskBars(quiet) as bars, cores(jobs):
         return entries_of(configured(names, settings), result, {"draw_seed": seed, "bins": bins}, left_out, bars)
 
 

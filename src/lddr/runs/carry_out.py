@@ -2,7 +2,6 @@
 
 import platform
 import shutil
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import torch
 import lddr
 from lddr import terms
 from lddr.config import Config
+from lddr.console import say
 from lddr.data.dataset import Dataset, as_floats, identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -41,7 +41,7 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
     if not folder.is_finished:
-        with folder.alone(say=_say):
+        with folder.alone(say=say):
             if not folder.is_finished:
                 _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
     return folder.path
@@ -54,7 +54,7 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if device.type == "cpu":
         keep_freed_memory()
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
-        _say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
+        say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
     learner = Learner(config, dataset, device)
     if machine.compile:
         learner.capture()
@@ -94,7 +94,3 @@ def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
         sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).double().cpu()
     reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
     return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
-
-
-def _say(sentence: str) -> None:
-    print(f"lddr: {sentence}", file=sys.stderr)

@@ -15,7 +15,7 @@ from typing import Any
 from lddr.config import Config
 from lddr.errors import UserError
 from lddr.sweeps.estimate import progress as progress_of
-from lddr.sweeps.progress import Job, Progress
+from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.study import Study
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
@@ -73,7 +73,7 @@ def sweep(study: Study, out: Path, options: Options | None = None) -> Outcome:
     if missing:
         order = _orders(study, out, options)
         with connected(options) as ray, _sigterm_is_ctrl_c():
-            with Progress(study.name, missing, outcome.there, options.quiet) as progress:
+            with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
                 _Engine(ray, missing, order, options, progress, outcome).work()
     return outcome
 
@@ -98,7 +98,7 @@ class _Engine:
         jobs: Sequence[Job],
         order: Callable[[Config], Order],
         options: Options,
-        progress: Progress,
+        progress: SweepProgress,
         outcome: Outcome,
     ) -> None:
         self._ray, self._order, self._options = ray, order, options

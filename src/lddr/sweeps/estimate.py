@@ -10,6 +10,7 @@ from statistics import median
 from typing import Literal
 
 from lddr.config import Config, Training
+from lddr.console import table, watched
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -108,12 +109,7 @@ def shape_of(config: Config) -> Config:
 
 
 def _timed(shapes: Sequence[Config], steps: int, quiet: bool) -> dict[Config, float | None]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True, quiet=quiet)
-    watched = track(shapes, "timing training steps", console=console, transient=True)
-    return {shape: seconds_per_step(shape, steps) for shape in watched}
+    return {shape: seconds_per_step(shape, steps) for shape in watched(shapes, "timing training steps", quiet)}
 
 
 def stand_in(name: str) -> str:
@@ -188,18 +184,17 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
 def show_estimate(estimate: Estimate) -> None:
     """Print what is done, what is left and what it costs."""
     from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("model", no_wrap=True)
-    table.add_column("on", overflow="fold")
+    shown = table()
+    shown.add_column("model", no_wrap=True)
+    shown.add_column("on", overflow="fold")
     for heading in ("runs left", "ms per step", "core-hours"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        shown.add_column(heading, justify="right", no_wrap=True)
     for share in estimate.shares:
-        table.add_row(*_row(share))
+        shown.add_row(*_row(share))
     console = Console(highlight=False, soft_wrap=True)
     if estimate.shares:
-        console.print(table)
+        console.print(shown)
     for sentence in sentences(estimate):
         console.print(sentence, markup=False)
 

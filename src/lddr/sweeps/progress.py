@@ -1,20 +1,16 @@
 """How far a sweep is, on stderr: a bar for all of it and a line per run on a terminal, plain lines elsewhere."""
 
-import sys
-from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Self
 
-from rich import progress as bars
-from rich.console import Console
-from rich.table import Column
+from rich.progress import TaskID
 
 from lddr.config import Config
+from lddr.console import Display, Speed, text_column
 from lddr.runs.folder import RunFolder
 
 TRAINING = 0.9  # of a run's work; the rest is its evaluation
@@ -40,56 +36,31 @@ def steps_done(job: Job) -> int:
     return job.steps if folder.model_file.exists() else folder.last_step
 
 
-class Pace:
-    """How long the rest will take, from (time, work done) over the last minutes."""
-
-    def __init__(self) -> None:
-        self._samples: deque[tuple[float, float]] = deque()
-
-    def left(self, now: float, done: float, total: float) -> str:
-        self._samples.append((now, done))
-        while now - self._samples[0][0] > WINDOW:
-            self._samples.popleft()
-        then, before = self._samples[0]
-        if done <= before:
-            return "ETA -:--:--"
-        return f"ETA {timedelta(seconds=round((total - done) * (now - then) / (done - before)))}"
-
-
-class Progress:
+class SweepProgress(Display):
     """The display of one sweep; `look` reads the runs' own logs, so that workers need not report."""
 
     def __init__(self, name: str, jobs: Sequence[Job], there: int, quiet: bool = False) -> None:
+        super().__init__(text_column("{task.description}", ratio=1), text_column("{task.fields[note]}"), quiet=quiet)
         self._name, self._runs, self._ended = name, there + len(jobs), there
-        self._quiet = quiet or sys.stderr is None
-        self._console = Console(stderr=True, highlight=False)
-        on_terminal = not self._quiet and sys.stderr.isatty() and self._console.is_interactive
-        self._bar = _bars(self._console) if on_terminal else None
-        self._lines: dict[Path, bars.TaskID] = {}
+        self._lines: dict[Path, TaskID] = {}
         self._first: dict[Path, int] = {}  # steps a run had when it was first seen: not this sweep's work
         self._left = sum(job.steps for job in jobs)  # steps of the runs that have not ended
         self._failures, self._done = 0, 0.0  # work is measured in steps
         self._said: set[str] = set()
-        self._pace, self._due = Pace(), monotonic()
+        self._speed, self._due = Speed(WINDOW), monotonic()
 
     def __enter__(self) -> Self:
-        if self._bar:
-            self._bar.start()
-            self._all = self._bar.add_task(self._name, total=self._runs, note="")
-        return self
+        if self.bars:
+            self._all = self.bars.add_task(self._name, total=self._runs, note="")
+        return super().__enter__()
 
     def __exit__(self, *problem: object) -> None:
         self._keep_lines(set())
         self._show([])
-        if self._bar:
-            with suppress(OSError):  # a terminal that was closed is no reason to fail
-                self._bar.stop()
+        super().__exit__(*problem)
 
     def say(self, sentence: str) -> None:
-        """A line that stays."""
-        with suppress(OSError):
-            if not self._quiet:
-                self._console.print(f"lddr: {sentence}", markup=False, soft_wrap=True)
+        self.line(f"lddr: {sentence}")
 
     def say_once(self, sentence: str) -> None:
         if sentence not in self._said:
@@ -110,9 +81,9 @@ class Progress:
     def look(self, jobs: Collection[Job]) -> None:
         """Read how far these runs are and show it, unless that was only just done."""
         now = monotonic()
-        if self._quiet or now < self._due:
+        if self.quiet or now < self._due:
             return
-        self._due = now + (1 + len(jobs) / 100 if self._bar else LINE)  # many logs on a network disk take their time
+        self._due = now + (1 + len(jobs) / 100 if self.bars else LINE)  # many logs on a network disk take their time
         steps = {job: steps_done(job) for job in jobs}
         # runs are asked for before there is room for them: those that move are at work
         moving = {job: step for job, step in steps.items() if step != self._first.setdefault(job.folder, step)}
@@ -121,36 +92,29 @@ class Progress:
         self._keep_lines({job.folder for job in moving})
         for job, step in moving.items():
             self._line(job, step)
-        self._show([f"{len(moving)} running", self._pace.left(now, done, done + left)])
+        self._speed.note(now, done)
+        self._show([f"{len(moving)} running", self._speed.left(done + left)])
 
     def _keep_lines(self, folders: set[Path]) -> None:
         for folder in self._lines.keys() - folders:
-            if self._bar:
-                self._bar.remove_task(self._lines.pop(folder))
+            if self.bars:
+                self.bars.remove_task(self._lines.pop(folder))
 
     def _line(self, job: Job, step: int) -> None:
-        if not self._bar:
+        if not self.bars:
             return
         if job.folder not in self._lines:
-            if len(self._lines) >= self._console.height - 3:
+            if len(self._lines) >= self.console.height - 3:
                 return
-            self._lines[job.folder] = self._bar.add_task(job.folder.name, total=job.steps, note="")
+            self._lines[job.folder] = self.bars.add_task(job.folder.name, total=job.steps, note="")
         note = f"{step}/{job.steps}" if step < job.steps else "evaluating"
-        self._bar.update(self._lines[job.folder], completed=step, note=note)
+        self.bars.update(self._lines[job.folder], completed=step, note=note)
 
     def _show(self, notes: list[str]) -> None:
         failures = [f"{self._failures} failed"] if self._failures else []
         words = "  ".join([f"{self._ended}/{self._runs} runs", *notes, *failures])
-        with suppress(OSError):
-            if self._bar:
-                self._bar.update(self._all, completed=self._ended, note=words, refresh=True)
-            elif not self._quiet:
-                self._console.print(f"sweep {self._name}  {words}", markup=False, soft_wrap=True)
-
-
-def _bars(console: Console) -> bars.Progress:
-    """Bars that are drawn only when they are told to: no thread."""
-    name = bars.TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True))
-    note = bars.TextColumn("{task.fields[note]}", markup=False, table_column=Column(no_wrap=True))
-    columns = name, bars.BarColumn(max(6, console.width // 6)), bars.TaskProgressColumn(), note
-    return bars.Progress(*columns, console=console, expand=True, auto_refresh=False)
+        if self.bars:
+            with suppress(OSError):
+                self.bars.update(self._all, completed=self._ended, note=words, refresh=True)
+        else:
+            self.line(f"sweep {self._name}  {words}")

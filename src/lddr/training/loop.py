@@ -11,6 +11,7 @@ from types import FrameType
 
 import torch
 
+from lddr.console import say
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
@@ -37,7 +38,7 @@ class Pace:
 def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder, pace: Pace) -> None:
     """Train to the last step, from the newest checkpoint in the folder if there is one."""
     steps = learner.config.training.steps
-    found = checkpoint.load_newest(folder.checkpoints, warn=_warn)
+    found = checkpoint.load_newest(folder.checkpoints, warn=say)
     first, sums = 0, None
     if found is not None:
         learner.restore(found.tensors)
@@ -97,9 +98,3 @@ def _asked_to_stop() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _warn(sentence: str) -> None:
-    import sys
-
-    print(f"lddr: {sentence}", file=sys.stderr)

@@ -3,29 +3,16 @@
 import errno
 import json
 import os
-import sys
-from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from datetime import timedelta
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Self, SupportsFloat
 
-from rich import progress as bars
-from rich.console import Console
-from rich.table import Column
-from rich.text import Text
-
+from lddr.console import StepProgress
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 
 Terms = Mapping[str, SupportsFloat]  # name → value: numbers, or tensors that are read only when they are shown
-
-_EVERY = {"bar": 0.2, "lines": 10.0}  # seconds between two looks at the progress
-_UNKNOWN = "ETA -:--:--"
-_WINDOW = 30.0  # seconds over which the speed is taken
 
 
 class Log:
@@ -115,6 +102,11 @@ class TensorBoard:
             self._writer.close()
 
 
+def in_words(terms: Terms) -> str:
+    """For the progress line."""
+    return "  ".join(f"{name} {_number(value):.4g}" for name, value in terms.items())
+
+
 def _number(value: SupportsFloat) -> float:
     return float(value.item() if hasattr(value, "item") else value)  # float() of a tensor with a gradient warns
 
@@ -126,90 +118,6 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
-
-
-class Progress:
-    """How far training is, on stderr: a bar on a terminal, a plain line now and then elsewhere, nothing when quiet."""
-
-    def __init__(self, total: int, start: int = 0, description: str = "training", quiet: bool = False) -> None:
-        self._total, self._start, self._description = total, start, description
-        self._console = Console(stderr=True)
-        self._quiet = quiet or sys.stderr is None
-        self._bar: bars.Progress | None = None
-        if not self._quiet and sys.stderr.isatty() and self._console.is_interactive:
-            self._bar = _bar(self._console)
-            self._bar.add_task(description, total=total, completed=start, pace=_UNKNOWN, terms="")
-        self._every = float("inf") if self._quiet else _EVERY["bar" if self._bar else "lines"]
-
-    def __enter__(self) -> Self:
-        self._begun = perf_counter()
-        self._due = self._begun + self._every
-        self._latest: tuple[int, Terms] = self._start, {}
-        self._samples = deque([(self._begun, self._start)], maxlen=max(2, round(_WINDOW / self._every)))
-        if self._bar:
-            self._bar.start()
-        return self
-
-    def update(self, step: int, terms: Terms) -> None:
-        """Tell where training is; shown only when it is time, so that every step may call this."""
-        self._latest = step, terms
-        now = perf_counter()
-        if now < self._due:
-            return
-        self._due = now + self._every
-        self._samples.append((now, step))
-        self._show(_pace(self._samples, self._total))
-
-    def __exit__(self, *problem: object) -> None:
-        """Show where it ended, and how fast it was from the beginning."""
-        seconds = perf_counter() - self._begun
-        speed = (self._latest[0] - self._start) / max(seconds, 1e-9)  # a finished run takes no time
-        if not self._quiet:
-            self._show(f"{speed:.1f} steps/s  took {_clock(seconds)}")
-        if self._bar:
-            with suppress(OSError):
-                self._bar.stop()
-
-    def _show(self, pace: str) -> None:
-        step, terms = self._latest
-        values = "  ".join(f"{name} {_number(value):.4g}" for name, value in terms.items())
-        with suppress(OSError):  # a terminal that was closed is no reason to stop training
-            if self._bar:
-                self._bar.update(bars.TaskID(0), completed=step, pace=pace, terms=values, refresh=True)
-            else:
-                percent = f"{step / max(1, self._total):.0%}"
-                line = "  ".join([self._description, f"{step}/{self._total}", percent, pace, values])
-                print(line.rstrip(), file=sys.stderr, flush=True)
-
-
-def _pace(samples: deque[tuple[float, int]], total: int) -> str:
-    """Steps per second between the first and the last (time, step), and the time left at that speed."""
-    (then, before), (now, step) = samples[0], samples[-1]
-    if step <= before:
-        return _UNKNOWN
-    speed = (step - before) / (now - then)
-    return f"{speed:.1f} steps/s  ETA {_clock((total - step) / speed)}"
-
-
-def _clock(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
-
-
-class _Terms(bars.ProgressColumn):
-    """The loss terms: all the room that is left, and the one column that is cut short when there is too little."""
-
-    def render(self, task: bars.Task) -> Text:
-        return Text(task.fields["terms"], no_wrap=True, overflow="ellipsis")
-
-
-def _bar(console: Console) -> bars.Progress:
-    """A bar that is drawn only when it is told to: no thread, and what is piped out of stdout stays there."""
-    text = partial(bars.TextColumn, markup=False)
-    bar = bars.BarColumn(max(6, console.width // 6))
-    columns = text("{task.description}"), bar, bars.TaskProgressColumn(), text("{task.fields[pace]}")
-    redirect = bool(sys.stdout and sys.stdout.isatty())
-    terms = _Terms(Column(ratio=1))
-    return bars.Progress(*columns, terms, console=console, expand=True, auto_refresh=False, redirect_stdout=redirect)
 
 
 class Tracker(ExitStack):
@@ -226,7 +134,7 @@ class Tracker(ExitStack):
         super().__init__()
         boards = [TensorBoard(folder.tensorboard, resume_step)] if tensorboard else []
         self._records: list[Log | TensorBoard] = [Log(folder.log_file, resume_step), *boards]
-        self._progress = Progress(total_steps, resume_step or 0, quiet=quiet)
+        self._progress = StepProgress(total_steps, resume_step or 0, quiet=quiet)
 
     def __enter__(self) -> Self:
         for record in self._records:
@@ -239,7 +147,7 @@ class Tracker(ExitStack):
             record.record(step, terms)
 
     def show(self, step: int, terms: Terms) -> None:
-        self._progress.update(step, terms)
+        self._progress.update(step, lambda: in_words(terms))
 
     def sync(self) -> None:
         """Bring every record to the disk: call it before a checkpoint is saved."""

@@ -1,0 +1,182 @@
+"""What people read while something runs: sentences and progress on stderr, tables on stdout."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from time import perf_counter
+from typing import Any, Self, TypeVar
+
+from rich import progress as rich_progress
+from rich.console import Console
+from rich.table import Column, Table
+
+Thing = TypeVar("Thing")
+EVERY = {"bar": 0.2, "lines": 10.0}  # seconds between two looks at the progress
+WINDOW = 25.0  # seconds over which the speed is taken
+LONG = 2.0  # seconds that are worth a line where there is no terminal
+
+
+def say(sentence: str) -> None:
+    """One sentence on stderr."""
+    if sys.stderr is not None:
+        print(f"lddr: {sentence}", file=sys.stderr, flush=True)
+
+
+def table(*headings: str, **options: Any) -> Table:
+    """A table without lines, in which long words are folded and none is cut."""
+    plain = Table(box=None, header_style="bold", pad_edge=False, **options)
+    for heading in headings:
+        plain.add_column(heading, overflow="fold")
+    return plain
+
+
+def watched(things: Iterable[Thing], doing: str, quiet: bool = False) -> Iterable[Thing]:
+    """The things one after the other, with a bar that vanishes at the end."""
+    return rich_progress.track(things, doing, console=Console(stderr=True), transient=True, disable=quiet)
+
+
+def clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+def text_column(text: str, **options: Any) -> rich_progress.TextColumn:
+    """A column of a display; it is one line, whatever is in it."""
+    return rich_progress.TextColumn(text, markup=False, table_column=Column(no_wrap=True, **options))
+
+
+class Speed:
+    """How fast something goes, from (time, amount done) over the last so many seconds."""
+
+    def __init__(self, window: float = WINDOW) -> None:
+        self._window = window
+        self._samples: deque[tuple[float, float]] = deque()
+
+    def note(self, now: float, done: float) -> None:
+        self._samples.append((now, done))
+        while len(self._samples) > 2 and now - self._samples[0][0] > self._window:
+            self._samples.popleft()
+
+    @property
+    def per_second(self) -> float:
+        """0 as long as it is not known."""
+        (then, before), (now, done) = self._samples[0], self._samples[-1]
+        return (done - before) / (now - then) if done > before else 0.0
+
+    def left(self, total: float) -> str:
+        """The time left at this speed."""
+        speed = self.per_second
+        return f"ETA {clock((total - self._samples[-1][1]) / speed)}" if speed else "ETA -:--:--"
+
+
+class Display:
+    """Progress on stderr: bars on a terminal, drawn only when they are told to; lines elsewhere; nothing when quiet."""
+
+    def __init__(self, *columns: rich_progress.ProgressColumn, quiet: bool = False) -> None:
+        self.quiet = quiet or sys.stderr is None
+        self.console = Console(stderr=True, highlight=False)
+        self.bars: rich_progress.Progress | None = None
+        if not self.quiet and sys.stderr.isatty() and self.console.is_interactive:
+            redirect = bool(sys.stdout and sys.stdout.isatty())  # what is piped out of stdout stays there
+            options: Any = {"expand": True, "auto_refresh": False, "redirect_stdout": redirect}
+            bar = rich_progress.BarColumn(max(6, self.console.width // 6))
+            shown = columns[0], bar, rich_progress.TaskProgressColumn(), *columns[1:]
+            self.bars = rich_progress.Progress(*shown, console=self.console, **options)
+
+    def __enter__(self) -> Self:
+        if self.bars:
+            self.bars.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if self.bars:
+            with suppress(OSError):  # a terminal that was closed is no reason to fail
+                self.bars.stop()
+
+    def line(self, text: str) -> None:
+        """A line that stays."""
+        with suppress(OSError):
+            if self.bars:  # above them
+                self.console.print(text, markup=False, soft_wrap=True)
+            elif not self.quiet:  # not by rich, which ends the process when nobody reads any more
+                print(text, file=sys.stderr, flush=True)
+
+
+class StepProgress(Display):
+    """How far a loop is; every step may tell, since what it tells is looked at only when it is shown."""
+
+    def __init__(self, total: int, start: int = 0, description: str = "training", quiet: bool = False) -> None:
+        pace, note = text_column("{task.fields[pace]}"), text_column("{task.fields[note]}", ratio=1)
+        super().__init__(text_column("{task.description}"), pace, note, quiet=quiet)
+        self._total, self._start, self._description = total, start, description
+        self._step, self._note = start, lambda: ""
+        self._every = float("inf") if self.quiet else EVERY["bar" if self.bars else "lines"]
+        if self.bars:
+            self.bars.add_task(description, total=total, completed=start, pace="ETA -:--:--", note="")
+
+    def __enter__(self) -> Self:
+        self._begun = perf_counter()
+        self._due = self._begun + self._every
+        self._speed = Speed()
+        self._speed.note(self._begun, self._start)
+        return super().__enter__()
+
+    def update(self, step: int, note: Callable[[], str]) -> None:
+        """Tell where the loop is, and how to find out what to say about it."""
+        self._step, self._note = step, note
+        now = perf_counter()
+        if now < self._due:
+            return
+        self._due = now + self._every
+        self._speed.note(now, step)
+        speed = self._speed.per_second
+        self._show(*([f"{speed:.1f} steps/s"] if speed else []), self._speed.left(self._total))
+
+    def __exit__(self, *problem: object) -> None:
+        """Show where it ended, and how fast it was from the beginning."""
+        seconds = perf_counter() - self._begun
+        speed = (self._step - self._start) / max(seconds, 1e-9)  # a finished run takes no time
+        if not self.quiet:
+            self._show(f"{speed:.1f} steps/s", f"took {clock(seconds)}")
+        super().__exit__(*problem)
+
+    def _show(self, *pace: str) -> None:
+        words, note = "  ".join(pace), self._note()
+        if self.bars:
+            with suppress(OSError):
+                task = rich_progress.TaskID(0)
+                self.bars.update(task, completed=self._step, pace=words, note=note, refresh=True)
+        else:
+            percent = f"{self._step / max(1, self._total):.0%}"
+            place = f"{self._description}  {self._step}/{self._total}  {percent}"
+            self.line("  ".join([place, words, note]).rstrip())
+
+
+class TaskBars:
+    """A bar for each of some tasks that take long; where there is no terminal, a line for each that took long."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        console = Console(stderr=True)
+        hidden = quiet or not console.is_terminal
+        self._lines = not quiet and hidden
+        columns = text_column("{task.description}"), rich_progress.BarColumn(), rich_progress.TaskProgressColumn()
+        times = rich_progress.TimeElapsedColumn(), text_column("ETA"), rich_progress.TimeRemainingColumn()
+        self._bars = rich_progress.Progress(*columns, *times, console=console, disable=hidden, transient=True)
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._bars.stop()
+
+    @contextmanager
+    def task(self, description: str, total: float = 1.0) -> Iterator[Callable[[float], None]]:
+        """For one task; advance it by amounts that add up to the total."""
+        begun = perf_counter()
+        task = self._bars.add_task(description, total=total)
+        yield lambda amount: self._bars.advance(task, amount)
+        self._bars.update(task, completed=total)
+        if self._lines and (seconds := perf_counter() - begun) > LONG:
+            print(f"{description}: {seconds:.0f} s", file=sys.stderr, flush=True)
