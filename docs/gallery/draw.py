@@ -11,33 +11,36 @@ from pathlib import Path
 from PIL import Image
 
 from lddr.files import written_whole
-from lddr.report.figures import figures, run_figures
-from lddr.report.pictures import write_traversals
+from lddr.report.drawing.animation import animation
+from lddr.report.figures.figure import card_figures, figures
+from lddr.report.groups import Group, collect
+from lddr.report.loaded import LoadedRun
 from lddr.report.style import rendered
-from lddr.runs.index import Run, list_runs
+from lddr.runs.index import list_runs
 
 HERE = Path(__file__).parent
 DRAWINGS = ("circles.png", "circles-vae.png", "circles-dvae.png", "metrics.png")
 PICTURES = ("run-traversals.png", "run-reconstructions.png")
 DPI = {"traversals": 80}
-FROM_RUNS = ("observations", "gumbel-softmax", "circles", "circles-vae", "circles-dvae", "curves", "rate-distortion")
-FROM_RUNS += ("selectors", "selectors-combined", "efficiency", "metrics", "mig", "semi-supervised")
-OF_A_RUN = ("curves", "reconstructions", "traversals", "information", "posterior")
 
 
-def draw(circles: Sequence[Run], run: Run, masked: Run, wanted: Sequence[str]) -> None:
+def draw(circles: Sequence[Group], masked: Sequence[Group], run: LoadedRun, wanted: Sequence[str]) -> None:
     """Every picture of the gallery, or the wanted ones."""
-    for name in FROM_RUNS:
-        if not wanted or name in wanted:
-            _write(f"{name}.png", rendered(figures[name].draw(circles), dpi=110))
-    for name in OF_A_RUN:
-        if not wanted or f"run-{name}" in wanted:
-            _write(f"run-{name}.png", rendered(run_figures[name].draw(run), dpi=DPI.get(name, 110)))
-    if not wanted or "latent-categories" in wanted:
-        _write("latent-categories.png", rendered(figures["traversals"].draw([masked]), dpi=110))
+    for figure in figures.in_order():
+        if not wanted or figure.name in wanted:
+            groups = masked if figure.name == "traversals" else circles
+            _write(f"{figure.name}.png", rendered(figure.make(groups).figure, dpi=110))
+    for card in card_figures.in_order():
+        if not wanted or f"run-{card.name}" in wanted:
+            _write(f"run-{card.name}.png", rendered(card.make(run).figure, dpi=DPI.get(card.name, 110)))
     if not wanted or "moving" in wanted:
-        write_traversals(run, HERE / "traversals.gif", size=48)
-        write_traversals(masked, HERE / "masked.gif", size=64)
+        _write_moving("traversals.gif", run, 48)
+        _write_moving("masked.gif", LoadedRun(masked[0].runs[0]), 64)
+
+
+def _write_moving(name: str, run: LoadedRun, size: int) -> None:
+    with written_whole(HERE / name) as draft:
+        draft.write_bytes(animation(run, size))
 
 
 def _write(name: str, content: bytes) -> None:
@@ -53,4 +56,5 @@ def _write(name: str, content: bytes) -> None:
 
 
 if __name__ == "__main__":
-    draw(list_runs(sys.argv[1]), list_runs(sys.argv[2])[0], list_runs(sys.argv[3])[0], sys.argv[4:])
+    circles, masked = (collect(list_runs(folder)).main for folder in (sys.argv[1], sys.argv[3]))
+    draw(circles, masked, LoadedRun(list_runs(sys.argv[2])[0]), sys.argv[4:])

@@ -9,21 +9,19 @@ from rich.progress import track
 
 from lddr.config import configure
 from lddr.data.dataset import Dataset, datasets
-from lddr.data.load import load_dataset
 from lddr.data.sheet import factor_sheet, overview
 from lddr.errors import UserError
 from lddr.files import write_json, written_whole
-from lddr.report.circles import latent_spaces
-from lddr.report.commands import make_report
+from lddr.report.drawing.latent_grid import GRID, latent_spaces, space_of
+from lddr.report.page.report import write_report
+from lddr.report.titles import model_title
 from lddr.runs.index import read_run
 from lddr.sweeps.cluster import sweep
 from lddr.sweeps.study import Study
-from lddr.trained import Trained
 
-MODELS = {"vae": "VAE", "dvae": "D-VAE"}
+MODELS = ("vae", "dvae")
 SEEDS = (1, 2)
 METRICS = ("mig", "modularity", "gap")
-GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 
 
 def run_demo(out: Path, steps: int | None = None) -> None:
@@ -34,7 +32,8 @@ def run_demo(out: Path, steps: int | None = None) -> None:
     summary = {"datasets": {dataset.name: about(dataset) for dataset in chosen}, "circles": scores}
     write_json(out / "summary.json", summary)
     print(f"written: {out}/datasets.png, {out}/circles-latent-spaces.png, a picture of each dataset")
-    make_report([out / "runs"], out / "report")
+    page, told = write_report([out / "runs"], out / "report")
+    print(*told, f"open {page}", sep="\n")
 
 
 def draw_datasets(out: Path) -> list[Dataset]:
@@ -65,16 +64,13 @@ def sweep_circles(out: Path, steps: int | None) -> Study:
 
 def draw_spaces(study: Study, out: Path) -> dict[str, dict[str, float]]:
     """Draw where the first model of each family puts a grid of circles; gives its scores."""
-    x, y = np.meshgrid(GRID, GRID, indexing="ij")
-    spaces: dict[str, NDArray] = {"x and y": np.stack([x, y], axis=-1)}
+    spaces: dict[str, NDArray] = {"x and y": np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1)}
     scores = {}
     for config in study.configs[: len(MODELS)]:
         run = read_run(out / "runs" / config.run_name)
-        dataset = load_dataset("circles", config.resolution)
-        codes = Trained.load(run.folder).represent(dataset.images(np.arange(len(dataset))))
-        title = f"{MODELS[config.model]}, MIG {run.scores['mig']:.2f}"
+        title = f"{model_title(config.model)}, MIG {run.scores['mig']:.2f}"
         print(f"{title}, in {run.folder}")
-        spaces[title] = codes.reshape(40, 40, 2)[x, y]
+        spaces[title] = space_of(run)
         scores[config.model] = {name: run.scores[name] for name in ("mig", "elbo", "reconstruction", "kl")}
     with written_whole(out / "circles-latent-spaces.png") as draft:
         latent_spaces(spaces, "The same grid of circles in three spaces").savefig(draft, dpi=150)

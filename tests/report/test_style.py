@@ -1,14 +1,10 @@
-from pathlib import Path
-
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from lddr.metrics.metric import metrics
 from lddr.models import models
 from lddr.report import style
-from lddr.runs.index import Run
 
 # Linear RGB as people without the cones for red (protan), green (deutan) or blue (tritan) light see it: Viénot,
 # Brettel & Mollon 1999 for the first two, and a common linear map for the third.
@@ -53,7 +49,7 @@ def test_the_families_differ_for_people_who_see_fewer_colours(kind):
 
 
 def test_drawings_do_not_depend_on_the_users_settings_and_leave_them_alone():
-    @style.styled
+    @style.house_style()
     def draw():
         figure = style.new_figure(3, 2)
         figure.subplots().set_title("title")
@@ -73,31 +69,3 @@ def test_the_same_figure_is_the_same_bytes(kind, start):
     assert first.startswith(start)
     assert style.rendered(figure, kind) == first
     assert b"Date" not in first
-
-
-@pytest.mark.parametrize(
-    ("given", "title"),
-    [
-        ("mpi3d_real", "MPI3D (real)"),
-        ("dsprites", "dSprites"),
-        ("somewhere/my images", "my images"),
-        ("photos.npz", "photos"),
-    ],
-)
-def test_datasets_have_names_people_know(given, title):
-    assert style.dataset_title(given) == title
-
-
-def test_no_two_datasets_have_one_name():
-    assert len(set(style.DATASETS.values())) == len(style.DATASETS)
-
-
-def test_models_and_metrics_have_names_people_know():
-    def run(**settings):
-        return Run(Path("run"), "finished", settings, {})
-
-    assert style.method_title(run(model="dvae")) == "D-VAE"
-    assert style.method_title(run(model="vae", supervision="l2")) == "VAE, L2"
-    assert style.model_title("mine") == "mine"
-    assert style.metric_title("gap") == "Gap$_{ST}$"
-    assert all(name in metrics for name in style.SIX_METRICS)

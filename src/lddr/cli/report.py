@@ -21,9 +21,10 @@ def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: C
         out: The folder for index.html, tables/ and figures/.
         where: Only runs like this, such as dataset=circles or "mig>0.3".
     """
-    from lddr.report.commands import make_report
+    from lddr.report.page.report import write_report
 
-    make_report(folders, out, where)
+    page, told = write_report(folders, out, where)
+    print(*told, f"open {page}", sep="\n")
 
 
 @app.command
@@ -39,9 +40,13 @@ def show(
         out: The folder for the page and its figures.
         root: Where to look for the run.
     """
-    from lddr.report.commands import show_run
+    from lddr.report.page.card import write_card
+    from lddr.runs.commands import find_run
 
-    show_run(run, out, root)
+    page, missing = write_card(find_run(run, root), out)
+    for title, reason in missing.items():
+        print(f"missing: {title}: {reason}")
+    print(f"open {page}")
 
 
 @app.command
@@ -57,6 +62,7 @@ def compare(
         out: The folder for the page and its figures.
         root: Where to look for the runs.
     """
-    from lddr.report.commands import compare_runs
+    from lddr.report.page.comparison import write_comparison
+    from lddr.runs.commands import find_run
 
-    compare_runs(runs, out, root)
+    print(f"open {write_comparison([find_run(name, root) for name in runs], out)}")

@@ -8,18 +8,18 @@ from importlib.resources import files
 from typing import Any
 
 from lddr.errors import UserError
-from lddr.report.tables import Number
+from lddr.report.tables.table import Number
+from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value, flat_settings
 
-TITLES = {
-    "dsprites": "dSprites",
-    "color_dsprites": "C-dSprites",
-    "smallnorb": "SmallNORB",
-    "cars3d": "Cars3D",
-    "shapes3d": "Shapes3D",
-    "mpi3d": "MPI3D",
+DATASETS = {  # ours → the paper's, in its order
+    "dsprites": "dsprites",
+    "color_dsprites": "color_dsprites",
+    "smallnorb": "smallnorb",
+    "cars3d": "cars3d",
+    "shapes3d": "shapes3d",
+    "mpi3d_toy": "mpi3d",
 }
-DATASETS = {name: name for name in TITLES if name != "mpi3d"} | {"mpi3d_toy": "mpi3d"}  # ours → the paper's
 LOOK_ALIKES = {"rooms": "shapes3d"}  # drawn here: not the same
 PAPER_PIXELS = 64  # what a resolution that is left out means for all of the paper's datasets
 MPI3D_IMAGES = 460_800  # the paper's MPI3D has four colours and four shapes; a later file has six of each
@@ -31,6 +31,7 @@ SIX = {  # the paper's metrics, in its order: our name → its name
     "modularity": "modularity",
     "sap": "sap",
 }
+SELECTED_FROM = ("dvae", "factor-dvae")  # the models of its Selection row
 QUOTED = ("beta-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")  # from Locatello et al. (2019)
 GAINS = {"dvae": "unregularized_mig_median_gain_percent", "factor-dvae": "tc_regularized_mig_median_gain_percent"}
 SAMPLED = {"seed", "label_seed", "omega", "model", "dataset", "checksum", "latent", "supervision", "labels"}
@@ -44,7 +45,12 @@ def paper_results() -> dict[str, Any]:
 
 def counterpart(dataset: str) -> str | None:
     """The paper's dataset that ours is, or looks like."""
-    return DATASETS.get(dataset) or LOOK_ALIKES.get(dataset)
+    return DATASETS.get(LOOK_ALIKES.get(dataset, dataset))
+
+
+def counterpart_title(dataset: str) -> str:
+    """What the dataset that ours is, or looks like, is called."""
+    return dataset_title(LOOK_ALIKES.get(dataset, dataset))
 
 
 def paper_mig(model: str, dataset: str | None) -> Number | None:
@@ -97,7 +103,7 @@ def departures(runs: Iterable[Run], metric: str | None = None, used: dict[str, A
 def _departures(run: Run) -> Iterable[tuple[str, str]]:
     dataset, usual = str(run.value("dataset")), _paper_settings_of(run)
     if dataset in LOOK_ALIKES:
-        yield "‡", f"{dataset} is not {TITLES[LOOK_ALIKES[dataset]]}"
+        yield "‡", f"{dataset} is not {counterpart_title(dataset)}"
     if dataset == "mpi3d_toy" and run.files.images.get("images") not in (None, MPI3D_IMAGES):
         yield "‡", "this MPI3D has six colours and shapes, the paper's four"
     for name, value in run.settings.items():

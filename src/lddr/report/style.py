@@ -1,23 +1,18 @@
-"""The house style: one colour and marker per model everywhere, names people know, and pictures as the same bytes.
+"""The house style of figures: one colour and marker per model everywhere, and pictures as the same bytes.
 
 Gaussian models have dark, cool colours and discrete ones light, warm colours, so that the two families can be told
 apart in grey and by everyone; the objective decides the marker.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
-
-from lddr.runs.index import Run
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 INK, FAINT, PAPER = "#222222", "#9a9a9a", "#ffffff"
 HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
@@ -42,22 +37,6 @@ COLOURS = {
 }
 MARKERS = {"elbo": "o", "beta": "s", "annealed": "^", "factor": "D", "tc": "v", "dip-i": "P", "dip-ii": "X"}
 HATCHES = {"masked": "////", "l2": "...."}  # supervision beside the usual one
-SUPERVISIONS = {"bce": "BCE", "l2": "L2", "cross-entropy": "cross-entropy", "masked": "masked"}
-
-DATASETS = {  # in the order they are shown in
-    "dsprites": "dSprites",
-    "color_dsprites": "C-dSprites",
-    "noisy_dsprites": "N-dSprites",
-    "smallnorb": "SmallNORB",
-    "cars3d": "Cars3D",
-    "shapes3d": "Shapes3D",
-    "mpi3d_toy": "MPI3D (toy)",
-    "mpi3d_real": "MPI3D (real)",
-    "mpi3d_realistic": "MPI3D (realistic)",
-    "circles": "Circles",
-    "rooms": "rooms",
-}
-SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -93,24 +72,16 @@ UNDATED: Any = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"Creat
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever the user's settings are; these come back afterwards."""
+    """Matplotlib's own defaults with ours on top, whatever the user's settings are; these come back afterwards.
+
+    It can stand before a `with` or, as `@house_style()`, above a function.
+    """
     import matplotlib
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(STYLE)
         yield
-
-
-def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: draw in the house style."""
-
-    @wraps(draw)
-    def drawing(*arguments: P.args, **options: P.kwargs) -> R:
-        with house_style():
-            return draw(*arguments, **options)
-
-    return drawing
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -120,19 +91,25 @@ def new_figure(width: float, height: float) -> "Figure":
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def paneled(
+    count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0, 0), **options: Any
+) -> tuple["Figure", list["Axes"]]:
+    """A figure of this many panels, at most `across` in a row; inches of each panel, and of the room around them."""
+    columns = min(across, count)
+    rows = ceil(count / columns)
+    figure = new_figure(room[0] + columns * size[0], room[1] + rows * size[1])
+    panels = figure.subplots(rows, columns, squeeze=False, **options).ravel()
+    for axes in panels[count:]:
+        axes.set_axis_off()
+    return figure, list(panels[:count])
+
+
 def rendered(figure: "Figure", kind: str = "png", dpi: int = 150) -> bytes:
     """The figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
     buffer = BytesIO()
     with house_style():  # ticks are made when they are needed: now
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind])
     return buffer.getvalue()
-
-
-def model_title(model: str) -> str:
-    """The name people know: "D-VAE" for dvae."""
-    from lddr.models import models
-
-    return models[model].title if model in models else model
 
 
 def colour(model: str) -> str:
@@ -152,19 +129,6 @@ def is_discrete(model: str) -> bool:
     return model in models and models[model].family.is_discrete
 
 
-def method_title(run: Run) -> str:
-    """The model with its supervision: "D-VAE, masked"."""
-    title, loss = model_title(str(run.value("model"))), run.value("supervision")
-    return title if loss is None else f"{title}, {SUPERVISIONS.get(str(loss), loss)}"
-
-
-def dataset_title(dataset: str) -> str:
-    """The name people know; of own images, the last part of their path."""
-    return DATASETS.get(dataset) or Path(dataset).stem or dataset
-
-
-def metric_title(metric: str) -> str:
-    """A metric's or selector's name as it stands on an axis."""
-    from lddr.metrics.metric import metrics
-
-    return (metrics[metric].title if metric in metrics else metric).replace("Gap_ST", "Gap$_{ST}$")
+def house_place(model: str) -> int:
+    """The place of a model in tables and figures: Gaussian ones, then discrete ones."""
+    return list(COLOURS).index(model) if model in COLOURS else len(COLOURS)

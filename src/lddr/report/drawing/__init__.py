@@ -1,0 +1,1 @@
+"""How the figures draw what several of them show."""

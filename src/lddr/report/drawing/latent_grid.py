@@ -1,0 +1,56 @@
+"""A plane of positions in a latent space, drawn as the image of a grid."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lddr.metrics.metric import UndefinedError
+from lddr.report.loaded import LoadedRun
+from lddr.report.style import FIRST, SECOND, house_style, paneled
+from lddr.runs.index import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
+MARGIN = 0.05
+
+
+@house_style()
+def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> "Figure":
+    """Grids of points side by side, each (rows, columns, 2), with the lines between neighbours."""
+    figure, panels = paneled(len(spaces), len(spaces), (3.2, 3.5))
+    for axes, (name, points) in zip(panels, spaces.items(), strict=True):
+        draw_grid(axes, points)
+        axes.set_title(name)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def space_of(run: Run) -> NDArray:
+    """Where a run's model puts the grid of circles: (grid, grid, latents)."""
+    loaded = LoadedRun(run)
+    if loaded.model.num_latents != 2:
+        raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
+    indices = loaded.dataset.space.indices_of(np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1))
+    return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
+
+
+def draw_grid(axes: "Axes", points: NDArray, width: float = 0.9, dots: bool = True) -> None:
+    """Lines along the first factor in one colour, along the second in the other, and the points where they meet."""
+    for lines, line_colour in zip((points, points.swapaxes(0, 1)), (FIRST, SECOND), strict=True):
+        for line in lines:
+            axes.plot(*line.T, color=line_colour, linewidth=width)
+    if dots:
+        axes.plot(*points.reshape(-1, 2).T, "o", color="black", markersize=1.6)
+    low, high = points.min((0, 1)), points.max((0, 1))
+    reach = (0.5 + MARGIN) * max(float((high - low).max()), 1e-6)  # a square, so that all panels are alike
+    across, up = (low + high) / 2
+    axes.set(xlim=(across - reach, across + reach), ylim=(up - reach, up + reach))
+    axes.set_aspect("equal", adjustable="box")
+    axes.spines[:].set_visible(True)
+    axes.set(xticks=(), yticks=())

@@ -1,0 +1,1 @@
+"""The figures of one model, one file each."""

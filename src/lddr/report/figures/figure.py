@@ -1,0 +1,36 @@
+"""What a figure is, and the registries of those that reports and model cards show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lddr.report.exhibits import Exhibits, Source
+from lddr.report.groups import Group
+from lddr.report.loaded import LoadedRun
+from lddr.report.style import house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A drawing, and the sentences below it."""
+
+    figure: "Figure"
+    caption: str
+
+
+class Figures(Exhibits[Source, Drawn]):
+    """Figures, drawn in the house style."""
+
+    def add(
+        self, name: str, title: str, order: int
+    ) -> Callable[[Callable[[Source], Drawn]], Callable[[Source], Drawn]]:
+        """Decorator: let pages show what this function draws."""
+        register = super().add(name, title, order)
+        return lambda draw: register(house_style()(draw))
+
+
+figures: Figures[Sequence[Group]] = Figures("figure", homes=("lddr.report.figures",))
+card_figures: Figures[LoadedRun] = Figures("figure of a model", homes=("lddr.report.figures.card",))

@@ -1,0 +1,60 @@
+"""Rate against distortion: a point for each run, a panel for each dataset."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lddr.metrics.metric import UndefinedError
+from lddr.report.drawing.curves import model_legend
+from lddr.report.figures.figure import Drawn, figures
+from lddr.report.groups import Group
+from lddr.report.style import FAINT, INK, PAPER, colour, marker, paneled
+from lddr.runs.index import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLANK: Any = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
+TOLD = (
+    "Every finished run by its rate (KL) and its distortion (reconstruction error), in nats per image; runs on one "
+    "dashed line have the same ELBO, larger towards the lower left. Hollow: trained with labels."
+)
+
+
+@figures.add("rate-distortion", "Rate and distortion", 81)
+def rate_distortion(groups: Sequence[Group]) -> Drawn:
+    """Points over lines of equal ELBO."""
+    scored = {
+        group.title: [run for run in group.runs if {"kl", "reconstruction"} <= run.scores.keys()] for group in groups
+    }
+    scored = {dataset: members for dataset, members in scored.items() if members}
+    if not scored:
+        raise UndefinedError("there is no finished run with a rate and a distortion; train one to its end")
+    figure, panels = paneled(len(scored), 3, (3.4, 3.1), (0.6, 0))
+    for axes, (dataset, members) in zip(panels, scored.items(), strict=True):
+        for run in members:
+            _draw_point(axes, run)
+        _draw_elbo_lines(axes)
+        axes.set(title=dataset, xlabel="rate: KL (nats)", ylabel="distortion: reconstruction (nats)")
+        model_legend(axes, members, points=True)
+    return Drawn(figure, TOLD)
+
+
+def _draw_point(axes: "Axes", run: Run) -> None:
+    model = str(run.value("model"))
+    hollow = run.value("supervision") is not None
+    fill, edge = ("none", colour(model)) if hollow else (colour(model), INK)
+    place = run.scores["kl"], run.scores["reconstruction"]
+    axes.scatter(*place, s=34, marker=marker(model), facecolor=fill, edgecolor=edge, linewidth=1.2 if hollow else 0.4)
+
+
+def _draw_elbo_lines(axes: "Axes") -> None:
+    """Lines of equal ELBO with their values, kept inside the limits the points set."""
+    from matplotlib.ticker import MaxNLocator
+
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for total in MaxNLocator(7).tick_values(left + bottom, right + top):
+        axes.plot((left, right), (total - left, total - right), color=FAINT, linestyle="--", linewidth=0.6, zorder=0)
+        if bottom < total - right < top - 0.05 * (top - bottom):
+            note = f"ELBO {-total:g}".replace("-", "−")
+            axes.text(right, total - right, note, ha="right", va="center", fontsize=6.5, color=INK, bbox=BLANK)
+    axes.set(xlim=(left, right), ylim=(bottom, top))

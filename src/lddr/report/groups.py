@@ -1,0 +1,224 @@
+"""Which runs can be compared: groups that differ in model, knob and seed only, and what was left out and why."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from lddr.report.paper import DATASETS, LOOK_ALIKES, in_words, unpublished
+from lddr.report.titles import dataset_title
+from lddr.runs.index import Run, Value
+
+VARIED = {
+    "model",
+    "latent",
+    "objective",
+    "seed",
+    "supervision",
+    "labels",
+    "omega",
+    "label_seed",
+}  # and knobs of objectives
+Settings = dict[str, Value]
+Reasons = dict[str, list[str]]  # reason → runs
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs on the same images with the same settings but for what a sweep varies; their scores mean the same."""
+
+    label: str  # the dataset, and what tells this group from others on it
+    runs: tuple[Run, ...]
+    setup: Settings  # what they have in common
+    metric_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def dataset(self) -> str:
+        return str(self.setup["dataset"])
+
+    @property
+    def title(self) -> str:
+        """The dataset's."""
+        return dataset_title(self.dataset)
+
+    @property
+    def supervised(self) -> list[Run]:
+        """The runs that saw labels."""
+        return [run for run in self.runs if run.value("supervision") is not None]
+
+    def unsupervised(self, *models: str) -> list[Run]:
+        """The runs that saw none, of these models or of all."""
+        unlabelled = [run for run in self.runs if run.value("supervision") is None]
+        return [run for run in unlabelled if not models or run.value("model") in models]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All groups, those of the paper's datasets first, and the runs or scores that are in none."""
+
+    groups: tuple[Group, ...]
+    left_out: Reasons
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs of all groups."""
+        return unique([run for group in self.groups for run in group.runs])
+
+    @property
+    def main(self) -> tuple[Group, ...]:
+        """One group per dataset: what figures over several datasets are drawn from."""
+        return main_groups(self.groups)
+
+
+def unique(runs: Sequence[Run]) -> list[Run]:
+    """Each run once: a Gaussian model can be in several groups."""
+    return list({run.folder: run for run in runs}.values())
+
+
+def scores_of(runs: Iterable[Run], name: str) -> list[float]:
+    """The score of every run that has it."""
+    return [value for run in runs if (value := run.number(name)) is not None]
+
+
+def main_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Of every dataset the group with most runs; of equals, the one trained longer."""
+    best: dict[str, Group] = {}
+    for group in groups:
+        known = best.setdefault(group.dataset, group)
+        if _weight(group) > _weight(known):
+            best[group.dataset] = group
+    return tuple(best.values())
+
+
+def collect(runs: Sequence[Run]) -> Collection:
+    """Sort runs into groups; unfinished ones, copies, and scores with settings of their own are left out."""
+    left_out: Reasons = {}
+    finished = _without_copies(_finished(runs, left_out), left_out)
+    parts = [part for alike in _alike(finished) for part in _variants(alike)]
+    groups = [_checked(Group("", tuple(part), _common(part)), left_out) for part in parts]
+    ordered = sorted(groups, key=lambda group: (_position(group.dataset), [-weight for weight in _weight(group)]))
+    return Collection(tuple(_labelled(ordered)), left_out)
+
+
+def _finished(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
+    """Those that have been trained to their end."""
+    words = {"training": "not trained to the end; start the same command again to go on"}
+    for run in runs:
+        if run.state != "finished":
+            left_out.setdefault(words.get(run.state, f"broken: {run.reason}"), []).append(run.name)
+    return [run for run in runs if run.state == "finished"]
+
+
+def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
+    """Runs of the same settings count once, the one with most scores."""
+    kept: dict[frozenset, Run] = {}
+    for run in sorted(runs, key=lambda run: -len(run.scores)):
+        key = frozenset(run.settings.items())
+        if kept.setdefault(key, run) is not run:
+            left_out.setdefault(f"the same run as {kept[key].folder}", []).append(str(run.folder))
+    return [run for run in runs if kept[frozenset(run.settings.items())] is run]
+
+
+@cache
+def knobs() -> frozenset[str]:
+    """What sweeps vary: the settings that have a grid in some objective."""
+    from lddr.models import models
+
+    return frozenset(name for model in models for name in models[model].grid)
+
+
+def details(run: Run) -> Settings:
+    """The settings of a run that must not differ within a group."""
+    return {name: value for name, value in run.settings.items() if name not in VARIED | knobs()}
+
+
+def _alike(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs with the same values of the settings that every run has: dataset, steps, precision, …"""
+    everywhere = set.intersection(*(set(details(run)) for run in runs)) if runs else set()
+    parts: dict[frozenset, list[Run]] = {}
+    for run in runs:
+        parts.setdefault(_chosen(run, everywhere), []).append(run)
+    return list(parts.values())
+
+
+def _variants(runs: list[Run]) -> list[list[Run]]:
+    """Divide runs whose latents or objectives have settings of their own with several values, such as the noise.
+
+    A run without such a setting belongs to every part: a Gaussian model is compared with the discrete ones of each.
+    """
+    disputed = {name for run in runs for name in details(run) if len(_values(name, runs)) > 1}
+    choices = {_chosen(run, disputed) for run in runs}
+    largest = [choice for choice in choices if not any(choice < other for other in choices)]
+    return [[run for run in runs if _chosen(run, disputed) <= choice] for choice in largest]
+
+
+def _chosen(run: Run, names: set[str]) -> frozenset[tuple[str, Value]]:
+    return frozenset((name, run.settings[name]) for name in names if name in run.settings)
+
+
+def _values(name: str, runs: Sequence[Run]) -> set[Value]:
+    return {run.settings[name] for run in runs if name in run.settings}
+
+
+def _common(runs: Sequence[Run]) -> Settings:
+    """What a group has in common; a setting that some of its runs do not have is still the same for the others."""
+    return {name: value for run in runs for name, value in details(run).items()}
+
+
+def _checked(group: Group, left_out: Reasons) -> Group:
+    """Drop the scores whose metric was used with other settings than in most runs of the group."""
+    entries = {run.name: metric_settings(run) for run in group.runs}
+    usual: dict[str, dict[str, Any]] = {}
+    for metric in dict.fromkeys(metric for settings in entries.values() for metric in settings):
+        found = [settings[metric] for settings in entries.values() if metric in settings]
+        usual[metric] = _most_common(metric, found)
+    runs = tuple(_without_odd_scores(run, entries[run.name], usual, left_out) for run in group.runs)
+    return replace(group, runs=runs, metric_settings=usual)
+
+
+def _most_common(metric: str, found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Among as many runs on both sides, the published settings win."""
+    counts = Counter(json.dumps(settings, sort_keys=True) for settings in found)
+    text = max(counts, key=lambda text: (counts[text], not unpublished(metric, json.loads(text)), text))
+    return json.loads(text)
+
+
+def _without_odd_scores(run: Run, mine: dict[str, Any], usual: dict[str, Any], left_out: Reasons) -> Run:
+    odd = [metric for metric in mine if mine[metric] != usual[metric]]
+    for metric in odd:
+        left_out.setdefault(f"its {metric} was computed with other settings than most", []).append(run.name)
+    kept = {name: value for name, value in run.scores.items() if name.split(".")[0] not in odd}
+    return replace(run, scores=kept) if odd else run
+
+
+def metric_settings(run: Run) -> dict[str, dict[str, Any]]:
+    """Metric → the settings it was computed with, but for the seed of its draws."""
+    return {
+        metric: {name: value for name, value in entry.get("settings", {}).items() if name != "draw_seed"}
+        for metric, entry in run.files.metrics.items()
+        if entry.get("score") is not None
+    }
+
+
+def _labelled(groups: Sequence[Group]) -> list[Group]:
+    """Name every group by its dataset, and by the settings in which several on one dataset differ."""
+    labelled = []
+    for group in groups:
+        rivals = [other.setup for other in groups if other.dataset == group.dataset]
+        differing = [name for name in group.setup if len({rival[name] for rival in rivals if name in rival}) > 1]
+        named = [name for name in differing if name != "checksum"] or differing
+        words = [f"{name} {in_words(group.setup[name])}" for name in named]
+        labelled.append(replace(group, label=", ".join([group.title, *words])))
+    return labelled
+
+
+def _weight(group: Group) -> tuple[float, float]:
+    return len(group.runs), float(group.setup.get("steps") or 0)
+
+
+def _position(dataset: str) -> tuple[int, str]:
+    """The paper's datasets in its order, those that look like them, then all others by name."""
+    order = [*DATASETS, *LOOK_ALIKES]
+    return (order.index(dataset) if dataset in order else len(order)), dataset

@@ -1,0 +1,1 @@
+"""Pages: what stands on which, and the HTML it becomes."""

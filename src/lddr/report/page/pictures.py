@@ -1,0 +1,41 @@
+"""Every figure of a registry that the runs allow, as files and for a page."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from lddr.files import written_whole
+from lddr.report.exhibits import Exhibit, Missing, Source, made
+from lddr.report.figures.figure import Drawn, Figures
+from lddr.report.page.html import DPI, Picture
+from lddr.report.style import rendered
+
+
+def pictures_of(
+    figures: Figures[Source], source: Source, folder: Path, missing: Missing, prefix: str = ""
+) -> list[Picture]:
+    """Draw all figures, write each as PNG and SVG, and note which could not be drawn."""
+    pictures = []
+    for exhibit, drawn in made(_tracked(figures.in_order()), source, missing):
+        name = prefix + exhibit.name
+        content = {kind: rendered(drawn.figure, kind, DPI) for kind in ("png", "svg")}
+        for kind, held in content.items():
+            write(folder / f"{name}.{kind}", held)
+        pictures.append(Picture(name, exhibit.title, drawn.caption, content["png"]))
+    return pictures
+
+
+def write(path: Path, content: bytes) -> None:
+    """A file of a page."""
+    with written_whole(path) as draft:
+        draft.write_bytes(content)
+
+
+def _tracked(figures: list[Exhibit[Source, Drawn]]) -> Iterable[Exhibit[Source, Drawn]]:
+    """Show on a terminal how far it is."""
+    from rich.console import Console
+    from rich.progress import track
+
+    if not figures or sys.stderr is None or not sys.stderr.isatty():
+        return figures
+    return track(figures, "drawing", console=Console(stderr=True), transient=True)

@@ -1,0 +1,57 @@
+"""Which order of runs goes with which: Spearman's correlation of selectors, metrics and statistical efficiency."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lddr.report.paper import SIX
+from lddr.report.titles import metric_title
+from lddr.runs.index import Run
+
+METRICS = (*SIX, "explicitness", "mig_sup", "infomec", "irs")
+EFFICIENCIES = {
+    "downstream_logistic.efficiency": "logistic regression",
+    "downstream_boosting.efficiency": "gradient boosted trees",
+}
+FEWEST = 3  # runs a rank correlation is worked out from
+SELECTOR_TITLES = {
+    "gap": "Gap$_{ST}$",
+    "relative": "Gap$_{ST}$, relative",
+    "discreteness": "confidence",
+    "elbo": "ELBO",
+    "reconstruction": "reconstruction",
+    "independence": "total correlation",
+}
+Columns = dict[str, list[float | None]]  # title → a number for each run
+
+
+def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
+    """The rank correlation over the runs that have both scores; NaN where it says nothing."""
+    from scipy.stats import rankdata
+
+    pairs = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
+    if len(pairs) < FEWEST or (pairs == pairs[0]).all(axis=0).any():
+        return float("nan")
+    return float(np.corrcoef(rankdata(pairs, axis=0).T)[0, 1])
+
+
+def selector_columns(runs: Sequence[Run]) -> Columns:
+    """Each selector that needs nothing but scores, turned so that larger means chosen first."""
+    from lddr.sweeps.selectors import Candidates, selectors
+
+    columns: Columns = {}
+    for name, title in SELECTOR_TITLES.items():
+        selector = selectors[name]
+        verdicts = selector.measure(Candidates(runs, lambda run: "is not encoded for a report"))
+        values = [None if isinstance(verdict, str) else selector.sign * verdict for verdict in verdicts]
+        columns[f"{'small' if selector.sign < 0 else 'large'} {title}"] = values
+    return _known(columns)
+
+
+def metric_columns(runs: Sequence[Run]) -> Columns:
+    """The metrics that some run has, by their titles."""
+    return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in METRICS})
+
+
+def _known(columns: Columns) -> Columns:
+    return {title: values for title, values in columns.items() if any(value is not None for value in values)}

@@ -1,0 +1,47 @@
+"""Rank correlation of the metrics with the gap and with the statistical efficiency (paper, Figures 4 and 6)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import isnan
+from operator import methodcaller
+
+from lddr.report.groups import Group, scores_of
+from lddr.report.paper import SELECTED_FROM, SIX
+from lddr.report.ranks import spearman
+from lddr.report.tables.lines import Line, lined_table, scored
+from lddr.report.tables.table import Number, Table, tables
+from lddr.report.titles import metric_title
+from lddr.runs.index import Run
+
+WITH = {  # what the metrics are correlated with, of which models
+    "gap": (SELECTED_FROM, "Small gap"),
+    "downstream_logistic.efficiency": (("dvae",), "Efficiency of logistic regression"),
+    "downstream_boosting.efficiency": (("dvae",), "Efficiency of boosted trees"),
+}
+NOTES = (
+    "Positive: what is good by one is good by the other",
+    "The gap is that of D-VAE and FactorDVAE together, efficiency that of the D-VAE",
+)
+
+
+@tables.add("correlations", "Spearman's rank correlation with the six metrics", 70)
+def correlations(groups: Sequence[Group]) -> Table:
+    """A row per score and metric."""
+    lines = [_line(score, *about, metric) for score, about in WITH.items() for metric in SIX]
+    table = lined_table("With", groups, lines, decimals=2)
+    return replace(table, notes=(*NOTES, *table.notes))
+
+
+def _line(score: str, models: Sequence[str], title: str, metric: str) -> Line:
+    runs = methodcaller("unsupervised", *models)
+    label, number = f"{title}, {metric_title(metric)}", partial(correlation, score)
+    return Line(label, runs, lambda dataset: None, metric, rivals=False, number=number)
+
+
+def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
+    """Spearman's rank correlation of two scores, turned for scores of which small is good; None if it says nothing."""
+    able = scored(scored(runs, score), metric)
+    sign = -1 if score == "gap" else 1
+    value = sign * spearman(scores_of(able, score), scores_of(able, metric))
+    return None if isnan(value) else Number(value, count=len(able))

@@ -1,0 +1,34 @@
+"""How often each semi-supervised method is the best, by the rule that chooses its run (paper, Figure 7)."""
+
+from collections.abc import Sequence
+
+from lddr.report.groups import Group, main_groups
+from lddr.report.standings import Method, Standing, methods, standings
+from lddr.report.tables.table import Cell, Number, Table, tables, with_best
+
+NOTES = (
+    "A case is a metric on a dataset; equals share it",
+    "Gaussian models have no gap: theirs is the run with the lowest R_s, the risk on labelled images kept apart",
+)
+
+
+@tables.add("wins", "Share of cases in % in which a semi-supervised method is the best", 60)
+def wins(groups: Sequence[Group]) -> Table:
+    """A row per method, a column per number of labels and rule."""
+    main = main_groups(groups)
+    found, titles = standings(main), methods(main)
+    columns = {
+        f"{one.labels} labels, {_plain(one.rule)}, {one.cases} cases": _shares(one, list(titles)) for one in found
+    }
+    rows = tuple(zip(titles.values(), *columns.values(), strict=True))
+    return Table("", "", ("Model", *columns), rows, NOTES)
+
+
+def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
+    shares = [standing.shares.get(name) for name in names]
+    return with_best([None if value is None else Number(value) for value in shares])
+
+
+def _plain(rule: str) -> str:
+    """A rule's title without the marks of mathematics."""
+    return rule.replace("$", "").replace("{", "").replace("}", "")

@@ -1,0 +1,10 @@
+import numpy as np
+import pytest
+
+from lddr.report.drawing.curves import logged
+
+
+def test_terms_are_columns_with_gaps_where_they_were_not_recorded(logged_run):
+    columns = logged(logged_run)
+    assert columns["kl"].tolist() == [1, 2, 3]
+    assert columns["total_correlation"] == pytest.approx([np.nan, 0.5, 0.25], nan_ok=True)

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from lddr.config import configure
+from lddr.report.drawing.latent_grid import latent_spaces, space_of
+from lddr.report.loaded import LoadedRun
+from lddr.report.style import FIRST, SECOND
+from lddr.runs.index import Run, flat_settings
+from lddr.trained import train
+
+
+def test_a_panel_per_space_with_a_line_per_row_and_column():
+    grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(3.0), indexing="ij"), axis=-1)
+    figure = latent_spaces({"one": grid, "two": -5 * grid}, "both")
+    assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
+    for axes, points in zip(figure.axes, (grid, -5 * grid), strict=True):
+        colours = [line.get_color() for line in axes.lines]
+        assert colours.count(FIRST) == 4
+        assert colours.count(SECOND) == 3
+        drawn = np.concatenate([line.get_xydata() for line in axes.lines if line.get_color() == "black"])
+        assert sorted(map(tuple, drawn)) == sorted(map(tuple, points.reshape(-1, 2)))
+        low, high = axes.get_xlim()
+        assert low < points[..., 0].min() < points[..., 0].max() < high
+
+
+def test_a_collapsed_space_can_be_drawn():
+    assert latent_spaces({"collapsed": np.zeros((3, 3, 2))}).axes[0].lines
+
+
+def test_a_latent_space_comes_from_the_model_of_the_run(tmp_path):
+    config = configure("vae", "circles", "quick", steps=1, width=1)
+    model = train("circles", "vae", "quick", out=tmp_path, steps=1, width=1)
+    one = Run(tmp_path / config.run_name, "finished", flat_settings(config.as_dict()), {})
+    space = space_of(one)
+    assert space.shape == (14, 14, 2)
+    dataset = LoadedRun(one).dataset
+    corner = dataset.images(dataset.space.indices_of([[39, 3]]))
+    assert space[13, 1] == pytest.approx(model.represent(corner)[0], abs=1e-5)

@@ -1,0 +1,26 @@
+from pathlib import Path
+
+import numpy as np
+
+from lddr.report.figures.figure import figures
+from lddr.report.figures.traversals import exemplary
+from tests.report.grouped import grouped, invented
+
+
+def test_the_report_shows_reconstructions_beside_traversals(hardly_trained):
+    figure = figures["traversals"].make(grouped([hardly_trained["dvae"].run])).figure
+    rows = np.array(figure.axes).reshape(2, 2 + 1 + 10)
+    assert [axes.get_title() for axes in rows[0, :2]] == ["input", "output"]
+    assert [len(axes.images) for axes in rows[1]] == [1, 1, 0, *10 * [1]]
+
+
+def test_the_masked_run_with_the_lowest_risk_is_the_example():
+    def run(name, scores, **settings):
+        return invented(folder=Path(name), scores=scores, **settings)
+
+    plain = [run("low", {"elbo": -9.0}), run("high", {"elbo": -3.0})]
+    labelled = [run("labelled", {"validation_risk": 0.1}, supervision="cross-entropy")]
+    masked = [run(f"masked-{risk}", {"validation_risk": risk}, supervision="masked") for risk in (3.0, 1.0, 2.0)]
+    assert exemplary(grouped(plain))[1].name == "high"
+    assert exemplary(grouped([*plain, *labelled]))[1].name == "labelled"
+    assert exemplary(grouped([*plain, *labelled, *masked]))[1].name == "masked-1.0"
