@@ -1,0 +1,62 @@
+import pytest
+
+from lddr.cli import main
+from lddr.config import configure
+from lddr.errors import UserError
+from lddr.latents.family import latents
+from lddr.models import models
+from lddr.objectives.objective import objectives
+from lddr.sweeps.study import read_study
+
+
+def test_an_alias_and_its_point_are_one_run():
+    for name in models:
+        point = models[name]
+        config = configure(latent=point.latent, objective=point.objective, dataset="circles")
+        assert config == configure(name, "circles")
+        assert config.run_name == configure(name, "circles").run_name
+        assert config.model == name
+
+
+@pytest.mark.parametrize("latent", list(latents))
+@pytest.mark.parametrize("objective", list(objectives))
+def test_every_point_of_the_grid_has_a_name_that_leads_back(latent, objective):
+    config = configure(latent=latent, objective=objective, dataset="circles")
+    assert (models[config.model].latent, models[config.model].objective) == (latent, objective)
+    assert config.model in models
+    assert configure(config.model, "circles") == config
+
+
+def test_a_point_without_an_alias_is_called_after_its_parts():
+    assert models["categorical+elbo"].latent == "categorical"
+    assert "categorical+elbo" in models
+    assert configure("categorical+elbo", "circles").model == "dvae"
+    assert "categorical+nothing" not in models
+    with pytest.raises(UserError, match="unknown objective 'elbow'; did you mean 'elbo'"):
+        _ = models["categorical+elbow"]
+
+
+def test_what_is_left_out_is_the_papers():
+    assert configure(dataset="circles").model == "dvae"
+    assert configure(latent="gaussian", dataset="circles").model == "vae"
+    assert configure(objective="tc", dataset="circles").model == "tc-dvae"
+
+
+def test_a_contradiction_is_a_sentence():
+    with pytest.raises(
+        UserError, match="vae has the latent 'gaussian', not 'categorical'; leave --model or --latent out"
+    ):
+        configure("vae", "circles", latent="categorical")
+    assert configure("vae", "circles", objective="elbo") == configure("vae", "circles")
+
+
+def test_the_command_and_a_study_take_points(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine: seen.append(config))
+    main(["train", "--latent", "categorical", "--objective", "tc", "--dataset", "circles", "--beta", "3"])
+    assert seen == [configure("tc-dvae", "circles", beta=3)]
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'name = "x"\n[[blocks]]\nlatent = ["gaussian", "categorical"]\nobjective = "tc"\ndataset = "circles"\nbeta = 3\n'
+    )
+    assert [config.model for config in read_study(study).configs] == ["beta-tcvae", "tc-dvae"]
