@@ -56,7 +56,6 @@ def test_the_command_and_a_study_take_points(tmp_path, monkeypatch):
     main(["train", "--latent", "categorical", "--objective", "tc", "--dataset", "circles", "--beta", "3"])
     assert seen == [configure("tc-dvae", "circles", beta=3)]
     study = tmp_path / "study.toml"
-    study.write_text(
-        'name = "x"\n[[blocks]]\nlatent = ["gaussian", "categorical"]\nobjective = "tc"\ndataset = "circles"\nbeta = 3\n'
-    )
+    point = 'latent = ["gaussian", "categorical"]\nobjective = "tc"\nbeta = 3\n'
+    study.write_text(f'name = "x"\n[[blocks]]\n{point}dataset = "circles"\n')
     assert [config.model for config in read_study(study).configs] == ["beta-tcvae", "tc-dvae"]

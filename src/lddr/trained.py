@@ -22,6 +22,7 @@ from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, checked_format
 from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
+from lddr.training.loop import Stopped
 
 CHUNK = 256  # images that go through the networks at once
 
@@ -132,13 +133,16 @@ class Trained:
 
 def train(
     dataset: str | Dataset | ArrayLike,
-    model: str = "dvae",
+    model: str | None = None,
     preset: str = "paper",
     out: str | Path | None = None,
     machine: Machine | None = None,
     **settings: Any,
 ) -> Trained:
-    """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given."""
+    """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
+
+    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings.
+    """
     if isinstance(dataset, str):
         name, loaded = dataset, None
     else:
@@ -151,4 +155,7 @@ def train(
     if out is not None:
         return Trained.load(run(config, Path(out), machine, loaded))
     with TemporaryDirectory() as folder:
-        return Trained.load(run(config, Path(folder), machine, loaded))
+        try:
+            return Trained.load(run(config, Path(folder), machine, loaded))
+        except Stopped:
+            raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None

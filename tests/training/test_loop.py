@@ -1,10 +1,12 @@
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 import torch
 
@@ -12,6 +14,7 @@ from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
+from lddr.runs.folder import RunFolder
 from lddr.training.learner import Learner
 from lddr.training.loop import Pace
 
@@ -169,3 +172,44 @@ def test_an_unwritable_place_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="cannot write"):
         run(config, tmp_path / "file", QUIET)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def interrupted_after(monkeypatch, steps):
+    """Let Ctrl-C come at that step of every training."""
+    original = Learner.update
+
+    def update(learner, loss):
+        original(learner, loss)
+        learner.taken = getattr(learner, "taken", 0) + 1
+        if learner.taken == steps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Learner, "update", update)
+
+
+def test_ctrl_c_passes_whoever_catches_errors_and_says_how_to_go_on(tmp_path, monkeypatch):
+    interrupted_after(monkeypatch, 3)
+    config = configure("vae", "circles", "quick", **SETTINGS)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped at step 3 of 400, saved in .*; start it again to go on"):
+        try:
+            run(config, tmp_path, QUIET)
+        except Exception:
+            pytest.fail("an interrupt is no error that one goes on after")
+
+
+def test_ctrl_c_in_a_grid_search_stops_all_of_it(monkeypatch):
+    from sklearn.model_selection import GridSearchCV
+
+    from lddr import DisentangledVAE
+
+    interrupted_after(monkeypatch, 2)
+    estimator = DisentangledVAE("vae", "quick", 50, settings={"width": 4}, machine=QUIET)
+    search = GridSearchCV(estimator, {"random_state": [0, 1]}, cv=2, scoring=lambda model, images: 0.0)
+    with pytest.raises(KeyboardInterrupt, match="nothing kept; with out=FOLDER it could have gone on"):
+        search.fit(np.zeros((8, 16, 16), np.uint8))
+
+
+def test_ctrl_c_at_the_last_step_finishes(tmp_path, monkeypatch):
+    interrupted_after(monkeypatch, 5)
+    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 5})
+    assert RunFolder(run(config, tmp_path, QUIET)).is_finished

@@ -27,6 +27,6 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # whoever read has read enough: `lddr train --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("lddr: stopped", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"lddr: {stop if str(stop) else 'stopped'}", file=sys.stderr)
         sys.exit(130)

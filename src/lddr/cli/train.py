@@ -1,6 +1,5 @@
 """`lddr demo`, `lddr models` and `lddr train`."""
 
-import sys
 from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -112,15 +111,10 @@ def train(
 
     config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
     from lddr.runs.carry_out import Machine, run
-    from lddr.training.loop import Pace, Stopped
+    from lddr.training.loop import Pace
 
     machine = Machine(device, threads, compile, Pace(quiet, tensorboard, checkpoint_seconds))
-    try:
-        folder = run(config, out, machine)
-    except Stopped:
-        print("lddr: stopped; start the same command again to go on", file=sys.stderr)
-        sys.exit(130)
-    print(folder)
+    print(run(config, out, machine))
 
 
 def know_settings() -> None:

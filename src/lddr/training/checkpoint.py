@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -42,39 +42,10 @@ def module_tensors(prefix: str, module: nn.Module) -> dict[str, Tensor]:
 
 def load_module(prefix: str, module: nn.Module, tensors: Tensors) -> None:
     """Fill a module with the weights and buffers `module_tensors` gave, in its own memory format."""
-    _fill(prefix, module_tensors(prefix, module), tensors)
+    fill(prefix, module_tensors(prefix, module), tensors)
 
 
-def optimizer_tensors(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
-    """The step counters and moments of Adam by the number of the parameter, not copied."""
-    states = enumerate(_states(optimizer))
-    return {f"{prefix}.{number}.{name}": tensor for number, state in states for name, tensor in state.items()}
-
-
-def load_optimizer(prefix: str, optimizer: torch.optim.Adam, tensors: Tensors) -> None:
-    """Fill an Adam with what `optimizer_tensors` gave; its learning rate and the like stay its own."""
-    _fill(prefix, optimizer_tensors(prefix, optimizer), tensors)
-
-
-def _states(optimizer: torch.optim.Adam) -> Iterator[dict[str, Tensor]]:
-    """The state of each parameter in order; where Adam has none yet, the zeros its first step would begin with."""
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            state = optimizer.state[parameter]
-            if not state:
-                state.update(_first_state(parameter, group))
-            yield state
-
-
-def _first_state(parameter: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-    on_device = group["fused"] or group["capturable"]
-    step = torch.zeros((), dtype=torch.float32, device=parameter.device) if on_device else torch.tensor(0.0)
-    moments = ["exp_avg", "exp_avg_sq"] + ["max_exp_avg_sq"] * group["amsgrad"]
-    # in the parameter's memory format: fused kernels walk both as flat memory, and bits depend on where an element lies
-    return {"step": step} | {name: torch.zeros_like(parameter, memory_format=torch.preserve_format) for name in moments}
-
-
-def _fill(prefix: str, targets: Tensors, tensors: Tensors) -> None:
+def fill(prefix: str, targets: Tensors, tensors: Tensors) -> None:
     """Copy tensors into the targets of the same names; nothing may be missing, left over or of another kind."""
     stored = {name: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
     if trouble := _misfit(targets, stored):

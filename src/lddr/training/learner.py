@@ -13,7 +13,8 @@ from lddr.data.factors import Indices
 from lddr.networks.coders import initialise
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import Moment, mean_kl
-from lddr.training.checkpoint import load_module, load_optimizer, module_tensors, optimizer_tensors
+from lddr.training.adam import Adam
+from lddr.training.checkpoint import fill, load_module, module_tensors
 from lddr.training.feed import LabelledFeed
 
 Labelled = tuple[Tensor, Indices]  # images and their factor values
@@ -31,13 +32,13 @@ class Learner:
         self.config, self.space, self.device = config, dataset.space, device
         self.vae = build_vae(config, dataset).initialise(self._stream("weights")).to(device)
         rate = config.training.learning_rate
-        self.optimizer = torch.optim.Adam(self.vae.parameters(), rate, betas=(0.9, 0.999), fused=True)
+        self.optimizer = Adam(self.vae.parameters(), rate, betas=(0.9, 0.999))
         self.adversary = config.objective.adversary(config.latent.num_latents)
         if self.adversary is not None:
             network = self.adversary.network
             initialise(network, self._stream("discriminator"), config.networks.initialiser)
             weights, rate = network.to(device).parameters(), self.adversary.learning_rate
-            self.referee = torch.optim.Adam(weights, rate, betas=self.adversary.betas, fused=True)
+            self.referee = Adam(weights, rate, self.adversary.betas)
 
     def capture(self) -> None:
         """Let torch compile the networks; on CUDA their kernels are then launched as one graph."""
@@ -79,7 +80,7 @@ class Learner:
 
     def update(self, loss: Tensor) -> None:
         """One step of Adam for the VAE; an adversary's gradients are there already and it takes its own step."""
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.forget_gradients()
         loss.backward()
         self.optimizer.step()
         if self.adversary:
@@ -96,7 +97,7 @@ class Learner:
     def _stream(self, purpose: str, *position: int) -> torch.Generator:
         return torch_stream(self.config.training.seed, purpose, *position)
 
-    def _trained(self) -> Iterator[tuple[str, nn.Module, str, torch.optim.Adam]]:
+    def _trained(self) -> Iterator[tuple[str, nn.Module, str, Adam]]:
         """The networks and their optimisers, by their names in a checkpoint."""
         yield "vae", self.vae, "adam", self.optimizer
         if self.adversary:
@@ -106,14 +107,14 @@ class Learner:
         """Everything a checkpoint must keep, by name."""
         state: dict[str, Tensor] = {}
         for name, network, memory, optimizer in self._trained():
-            state |= module_tensors(name, network) | optimizer_tensors(memory, optimizer)
+            state |= module_tensors(name, network) | optimizer.tensors(memory)
         return state
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """The inverse of `tensors`."""
         for name, network, memory, optimizer in self._trained():
             load_module(name, network, tensors)
-            load_optimizer(memory, optimizer, tensors)
+            fill(memory, optimizer.tensors(memory), tensors)
 
 
 def build_vae(config: Config, dataset: Dataset) -> VAE:

@@ -22,8 +22,8 @@ from lddr.training.tracking import Tracker
 LOG_EVERY = 100  # steps; a line of the log is the mean over them
 
 
-class Stopped(Exception):  # noqa: N818 (somebody wanted it)
-    """Training was asked to stop and has saved its state."""
+class Stopped(KeyboardInterrupt):
+    """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
                 tracker.record(step + 1, means | (learner.validation(labels.validation) if labels else {}))
                 sums = None
             late = time.monotonic() - saved_at > pace.checkpoint_seconds
-            if (late or stop.is_set()) and step + 1 < steps:
+            if step + 1 < steps and (late or stop.is_set()):
                 tracker.sync()
                 state = learner.tensors() | ({} if sums is None else {"sums": sums})
                 checkpoint.save(folder.checkpoints, step + 1, state, {})
                 saved_at = time.monotonic()
-            if stop.is_set():
-                raise Stopped
+            if step + 1 < steps and stop.is_set():
+                raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to go on")
         tracker.sync()
 
 

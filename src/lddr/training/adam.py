@@ -1,0 +1,50 @@
+"""Adam in one kernel, with a state that can be seen: `torch.optim` would import torch's compiler, for seconds."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+EPSILON = 1e-8
+
+
+class Adam:
+    """The steps of `torch.optim.Adam(fused=True)`, bit by bit."""
+
+    def __init__(self, parameters: Iterable[Tensor], learning_rate: float, betas: tuple[float, float]) -> None:
+        self._parameters = list(parameters)
+        self.learning_rate, self.betas = learning_rate, betas
+        self._steps = [torch.zeros((), device=parameter.device) for parameter in self._parameters]
+        # in the parameter's memory format: the kernel walks both as flat memory, and bits depend on where a number lies
+        self._means, self._squares = ([torch.zeros_like(each) for each in self._parameters] for _ in range(2))
+
+    def forget_gradients(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Change every parameter that has a gradient."""
+        gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
+        steps = [self._steps[number] for number in gradients]
+        torch._foreach_add_(steps, 1)
+        torch._fused_adam_(
+            [self._parameters[number] for number in gradients],
+            list(gradients.values()),
+            [self._means[number] for number in gradients],
+            [self._squares[number] for number in gradients],
+            [],
+            steps,
+            lr=self.learning_rate,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            weight_decay=0.0,
+            eps=EPSILON,
+            amsgrad=False,
+            maximize=False,
+        )
+
+    def tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Step counters and moments by the number of the parameter, not copied."""
+        named = {"step": self._steps, "exp_avg": self._means, "exp_avg_sq": self._squares}
+        return {f"{prefix}.{number}.{name}": each for name, kind in named.items() for number, each in enumerate(kind)}

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from lddr.training.adam import Adam
+
+
+@pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.9)])
+def test_the_steps_are_those_of_torch_bit_by_bit(memory_format, betas):
+    nets = [nn.Sequential(nn.Conv2d(3, 7, 3), nn.Conv2d(7, 5, 3)).to(memory_format=memory_format) for _ in range(2)]
+    nets[1].load_state_dict(nets[0].state_dict())
+    unused = [nn.Parameter(torch.ones(3)) for _ in nets]  # without a gradient nothing moves
+    ours = Adam([*nets[0].parameters(), unused[0]], 3e-3, betas)
+    torchs = torch.optim.Adam([*nets[1].parameters(), unused[1]], 3e-3, betas=betas, fused=True)
+    for step in range(5):
+        images = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(step))
+        ours.forget_gradients()
+        torchs.zero_grad()
+        for net in nets:
+            net(images).square().sum().backward()
+        ours.step()
+        torchs.step()
+    assert all(torch.equal(a, b) for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True))
+    moments = [tensor for state in torchs.state.values() for tensor in state.values()]
+    assert all(any(torch.equal(kept, tensor) for kept in ours.tensors("a").values()) for tensor in moments)
+    assert torch.equal(unused[0], torch.ones(3))
+
+
+def test_a_step_does_not_import_the_compiler():
+    code = (
+        "import sys, torch\nfrom lddr.config import configure\nfrom lddr.data.load import load_dataset\n"
+        "from lddr.training.feed import Feed\nfrom lddr.training.learner import Learner\n"
+        "config, images = configure('factor-dvae', 'circles', 'quick'), load_dataset('circles', 16)\n"
+        "device = torch.device('cpu')\nlearner = Learner(config, images, device)\n"
+        "loss, _ = learner.losses(Feed(images, 0, 8, device).batch(0), None, 0)\nlearner.update(loss)\n"
+        "print([name for name in ('torch._dynamo', 'torch._inductor') if name in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
