@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 
@@ -187,3 +188,25 @@ def test_what_is_not_there_or_not_images_is_a_sentence(tmp_path):
         load_dataset(str(tmp_path / "a.txt"))
     with pytest.raises(UserError, match="16x16 up to 128x128"):
         load_dataset(str(tmp_path), resolution=1000)
+
+
+def test_every_pixel_and_every_factor_value_counts_in_the_content(tmp_path):
+    for number in range(40):
+        flat(tmp_path, f"{number:02}.png", number, mode="L")
+    (tmp_path / "factors.csv").write_text(
+        "\n".join(["size", *("small" if number % 2 else "large" for number in range(40))])
+    )
+
+    def content():
+        return identity(load_dataset(str(tmp_path)))
+
+    before = content()
+    assert content() == before
+    seen = stream(0, "identity").integers(40, size=16)
+    unseen = min(set(range(40)) - set(seen.tolist()))
+    flat(tmp_path, f"{unseen:02}.png", 200, mode="L")
+    after = content()
+    assert after["checksum"] == before["checksum"]  # which looks at sixteen images only
+    assert after["content"] != before["content"]
+    (tmp_path / "factors.csv").write_text((tmp_path / "factors.csv").read_text().replace("large", "largest"))
+    assert content()["content"] != after["content"]

@@ -95,6 +95,16 @@ def test_the_larger_mpi3d_is_another_dataset(make_run):
         assert list(departures([run])) == marks
 
 
+def test_redrawn_images_are_marked(make_run):
+    run = make_run("dvae", "dsprites")
+    path = run.folder / "config.json"
+    for origin, marks in (("redrawn", ["°"]), ("official file", [])):
+        content = json.loads(path.read_text())
+        content["dataset"]["origin"] = origin
+        path.write_text(json.dumps(content))
+        assert list(departures([run])) == marks
+
+
 def test_metric_settings_are_compared_with_the_published_ones():
     assert unpublished("mig", {"num_bins": 30, "samples": 10_000, "bins": None}) == ["mig.num_bins 30 instead of 20"]
     assert unpublished("dci", {"estimator": "fast"}) == ["dci.estimator fast instead of published"]

@@ -1,5 +1,6 @@
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from lddr.config import configure
 from lddr.data.dataset import identity
+from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import evaluate_run
 from lddr.runs.carry_out import Machine, run
@@ -118,6 +120,21 @@ def test_images_that_changed_are_refused_before_a_run_is_scored_or_continued(tmp
     changed.scores_file.unlink()
     with pytest.raises(UserError, match="are no longer those"):
         run(config, tmp_path, QUIET)
+
+
+@pytest.mark.parametrize(("kept", "is_refused"), [({}, False), ({"content": "0"}, True), ({"checksum": "0"}, True)])
+def test_what_a_run_knows_of_its_images_is_compared(tmp_path, kept, is_refused):
+    pictures = np.random.default_rng(0).integers(0, 255, (20, 16, 16), np.uint8)
+    np.savez(tmp_path / "own.npz", images=pictures)
+    config = configure("vae", str(tmp_path / "own.npz"), "quick", width=4, steps=1)
+    folder = RunFolder(tmp_path / "run")
+    dataset = load_dataset(config.dataset)
+    known = identity(dataset)
+    assert set(known) > {"checksum", "content"}
+    older = {name: value for name, value in known.items() if name not in ("content", "origin")}  # had only a checksum
+    folder.write_config(config, {}, older | kept)
+    with pytest.raises(UserError, match="are no longer those") if is_refused else nullcontext():
+        folder.check(dataset)
 
 
 def test_the_dataset_is_loaded_once_for_all_runs_on_it():

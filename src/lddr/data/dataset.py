@@ -39,6 +39,10 @@ class Dataset(ABC):
         """How to get the files of this dataset; None when they are here, or none are needed."""
         return None
 
+    def content(self) -> str | None:
+        """A checksum of all images and factors, where they could change unnoticed otherwise."""
+        return None
+
     def draw(self, generator: np.random.Generator, count: int) -> Images:
         """Images drawn at random, as training sees them."""
         return self.images(self.space.sample(generator, count), generator)
@@ -73,12 +77,16 @@ def as_floats(images: Images) -> NDArray[np.float32]:
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:
-    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images."""
+    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images.
+
+    Of own images, which may change, there is a checksum of all that a score depends on too ("content").
+    """
     shown = dataset.images(dataset.space.sample(stream(0, "identity"), 16), stream(0, "identity"))
     return {
         "name": dataset.name,
+        "origin": dataset.origin,
         "images": len(dataset),
         "shape": list(dataset.image_shape),
         "factors": dict(zip(dataset.space.names, dataset.space.sizes, strict=True)),
         "checksum": hashlib.sha256(shown.tobytes()).hexdigest()[:16],
-    }
+    } | ({"content": content} if (content := dataset.content()) else {})

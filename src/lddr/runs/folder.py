@@ -116,22 +116,22 @@ class RunFolder:
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
         config = self.config
-        dataset, checksum = _loaded(config.dataset, config.resolution)
-        self._check(dataset, checksum)
+        dataset, found = _loaded(config.dataset, config.resolution)
+        self._check(dataset, found)
         return dataset
 
     def check(self, dataset: "Dataset") -> None:
         """Refuse images that are not those it was trained on."""
         from lddr.data.dataset import identity
 
-        self._check(dataset, identity(dataset)["checksum"])
+        self._check(dataset, identity(dataset))
 
-    def _check(self, dataset: "Dataset", checksum: str) -> None:
+    def _check(self, dataset: "Dataset", found: Content) -> None:
         known = self.images
         if tuple(known.get("shape", dataset.image_shape)) != dataset.image_shape:
             shape = tuple(known["shape"])
             raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
-        if known.get("checksum") not in (None, checksum):
+        if any(known[name] != found[name] for name in ("checksum", "content") if name in known and name in found):
             raise UserError(f"the images of {dataset.name} are no longer those {self} was trained on; put them back")
 
     # what it found
@@ -219,10 +219,10 @@ def _read_object(path: Path, needed: str) -> Content:
 
 
 @lru_cache(maxsize=4)
-def _loaded(name: str, resolution: int | None) -> tuple["Dataset", str]:
-    """A dataset and its checksum: runs mostly share one."""
+def _loaded(name: str, resolution: int | None) -> tuple["Dataset", Content]:
+    """A dataset and what tells it from others: runs mostly share one."""
     from lddr.data.dataset import identity
     from lddr.data.load import load_dataset
 
     dataset = load_dataset(name, resolution)
-    return dataset, identity(dataset)["checksum"]
+    return dataset, identity(dataset)

@@ -21,9 +21,16 @@ def setup_table(groups: Sequence[Group]) -> Table:
     ordered = [name for name in names if name not in LAST] + [name for name in LAST if name in names]
     rows = [("runs", *(str(len(group.runs)) for group in groups))]
     rows += [(READABLE.get(name, name), *(_word(group.setup.get(name)) for group in groups)) for name in ordered]
+    rows += [("images are", *(_origins(group) for group in groups))]
     rows += [(f"metric {metric}", *_metric_words(metric, groups)) for metric in _metrics(groups)]
     title = "Settings that are the same for all runs of a column"
     return Table("settings", title, ("Setting", *(group.label for group in groups)), tuple(rows))
+
+
+def _origins(group: Group) -> str:
+    """Where the images of a group come from, and of how many runs if from several places."""
+    counts = Counter(str(run.files.images.get("origin", "of unknown origin")) for run in group.runs)
+    return ", ".join(counts) if len(counts) == 1 else ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
 def contents(groups: Sequence[Group]) -> dict[str, str]:

@@ -32,6 +32,7 @@ LATEX = {
     "\\": r"\textbackslash{}",
     "†": r"$^\dagger$",
     "‡": r"$^\ddagger$",
+    "°": r"$^\circ$",
     "§": r"$^\S$",
     "¶": r"$^\P$",
     "*": "$^*$",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MARKS = {  # what a mark behind a number says; the sentence ends with what exactly is different
     "†": "fewer steps than the paper's",
     "‡": "another dataset than the paper's, which only looks alike",
+    "°": "images drawn here, not read from the official file",
     "§": "other settings than the paper's",
     "¶": "other metric settings than the published ones",
     "*": "quoted by the paper from Locatello et al. (2019)",
