@@ -1,9 +1,11 @@
 """The models of run folders: opened from safetensors, kept for a while, the last few only."""
 
+import os
+from itertools import islice
 from pathlib import Path
 
-from lddr.data.dataset import Dataset, stream
-from lddr.data.load import load_dataset
+from lddr.data.dataset import Dataset, datasets, stream
+from lddr.data.folder import SUFFIXES
 from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
@@ -11,20 +13,16 @@ from lddr.explorer.open_model import OpenModel, latent_of
 from lddr.runs.folder import RunFolder
 from lddr.trained import Trained
 
-MODELS, DATASETS = 8, 4  # kept in memory
-SAMPLED = 64  # images that the KL of each latent is the mean of
+MODELS = 8  # kept in memory
+IMAGES = 64  # that the KL of each latent is the mean of
+MOST_FILES = 3_000_000  # below a folder of images
 
 
 class Models:
     """Opens the models of run folders and keeps the last few of them."""
 
     def __init__(self) -> None:
-        self._datasets: SharedCache[tuple[str, int | None], Dataset] = SharedCache(
-            lambda key: load_dataset(*key), DATASETS
-        )
-        self._models: SharedCache[tuple[Path, tuple[int, ...]], OpenModel] = SharedCache(
-            lambda key: self._load(key[0]), MODELS
-        )
+        self._models: SharedCache[tuple[Path, tuple[int, ...]], OpenModel] = SharedCache(_opened, MODELS)
 
     def opened(self, folder: Path) -> OpenModel:
         """The model of a folder; a file that was written anew is read anew."""
@@ -36,13 +34,34 @@ class Models:
             raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
         return self._models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 
-    def _load(self, folder: Path) -> OpenModel:
-        trained = Trained.load(folder)
-        try:
-            dataset = self._datasets.get((trained.config.dataset, trained.config.resolution))
-            if dataset.image_shape != trained.image_shape:
-                raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
-        except (UserError, OSError, ValueError) as error:
-            return OpenModel(trained, None, str(error), None)
-        drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), SAMPLED))
-        return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
+
+def _opened(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
+    trained = Trained.load(key[0])
+    try:
+        dataset = images_of(RunFolder(key[0]))
+        if dataset.image_shape != trained.image_shape:
+            raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
+    except (UserError, OSError, ValueError, RuntimeError) as error:
+        return OpenModel(trained, None, str(error), None)
+    drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), IMAGES))
+    return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
+
+
+def images_of(run: RunFolder) -> Dataset:
+    """The images of a run; it may come from a stranger and name any place, so that is looked at before it is read."""
+    name, count = run.config.dataset, run.images.get("images")
+    path = Path(name).expanduser()
+    if name not in datasets and path.exists():
+        _check_place(path, count if type(count) is int else 0)
+    return run.dataset
+
+
+def _check_place(path: Path, count: int) -> None:
+    """A file, or a folder with no more pictures than the run saw, found out without walking far or reading any."""
+    here = path.resolve()
+    if not path.is_file() and (not path.is_dir() or here == Path(here.anchor) or Path.home().is_relative_to(here)):
+        raise UserError(f"{path} is no place for the images of a run")
+    most = min(10 * count + 10_000, MOST_FILES)  # there may be other things beside the pictures
+    found = list(islice((name for _, folders, files in os.walk(path) for name in (*folders, *files)), most + 1))
+    if len(found) > most or sum(name.lower().endswith(SUFFIXES) and name[0] != "." for name in found) > count:
+        raise UserError(f"{path} holds more than the {count:,} images of this run; put it back as it was")
