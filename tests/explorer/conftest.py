@@ -113,7 +113,7 @@ class Site:
 
     def __init__(self, browser, address, **options):
         self.address = address
-        self.context = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True, **options)
+        self.context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}} | options)
         self.page = self.context.new_page()
         self.said, self.asked = [], []
         self.page.on("console", lambda message: self.said.append(message.text))

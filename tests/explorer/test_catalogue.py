@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from lddr.explorer.catalogue import Catalogue, GoneError, about
+from lddr.explorer.catalogue import Catalogue, GoneError
 from tests.run_folders import completed
 
 
@@ -64,6 +64,6 @@ def test_a_run_says_whether_its_model_can_be_opened(runs):
     catalogue = Catalogue(runs)
     token = next(iter(catalogue.listed()))
     catalogue.run(token).files.model_file.unlink()
-    assert not about(token, catalogue.run(token))["opens"]
+    assert not catalogue.about(token)["opens"]
     (runs / "deep/run-0/model.safetensors").touch()
-    assert about(token, catalogue.run(token))["opens"]
+    assert catalogue.about(token)["opens"]

@@ -6,10 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+import requests
 from PIL import Image
 
+from lddr.config import configure
 from lddr.data.load import load_dataset
-from tests.explorer.conftest import PIXELS, serving, visiting
+from lddr.runs.carry_out import run
+from tests.explorer.conftest import PIXELS, QUIET, SMALL, serving, visiting
 from tests.run_folders import completed
 
 DRAWN = "canvas[aria-label='What the model draws']"
@@ -75,6 +78,7 @@ def test_open_sort_filter_and_click_a_run(site, tokens):
 def test_points_are_reached_by_keys_and_open_their_run(site, tokens):
     page = site.page
     site.open()
+    page.get_by_label("Across axis").select_option("gap")
     assert page.locator(".plot .point").count() == 1  # the others have no gap
     assert page.locator(".plot .chosen").count() == 1
     page.get_by_label("Across axis").select_option("elbo")
@@ -87,6 +91,20 @@ def test_points_are_reached_by_keys_and_open_their_run(site, tokens):
     page.keyboard.press("Enter")
     page.wait_for_function("token => location.hash.endsWith(token)", arg=token)
     site.ready()
+
+
+def test_no_family_is_missing_from_the_points_at_first(site, tokens):
+    site.open()
+    drawn = site.page.locator(".plot .point").evaluate_all("all => all.map(one => one.dataset.token)")
+    assert set(drawn) == {tokens["dvae"], tokens["vae"]}  # the others have no MIG
+    axes = [site.page.get_by_label(f"{name} axis").input_value() for name in ("Across", "Up")]
+    assert axes == ["elbo", "mig"]
+
+
+def test_the_gap_is_drawn_at_first_where_every_run_has_one(own_site, own_root):
+    shutil.rmtree(own_root / "vae")
+    own_site.open()
+    assert own_site.page.get_by_label("Across axis").input_value() == "gap"
 
 
 @pytest.mark.parametrize("name", ["dvae", "vae", "masked"])
@@ -237,6 +255,40 @@ def test_compare_two_models_on_the_same_image(site, tokens):
     assert sides.nth(1).locator(".plane").count() == 0  # three latents
 
 
+@pytest.mark.parametrize("given", [None, "dvae", "vae"])
+def test_compare_opens_one_of_each_family(site, tokens, given):
+    site.open(f"compare/{tokens[given]}" if given else "compare")
+    picked = [site.page.get_by_label(f"{name} run").input_value() for name in ("First", "Second")]
+    of = {token: name for name, token in tokens.items()}
+    names = [of[token] for token in picked]
+    assert "vae" in names
+    assert names[0] == (given or names[0]) != names[1]
+
+
+def test_every_row_of_a_traversal_is_seen_whole(site, tokens):
+    site.open(f"model/{tokens['masked']}")
+    row = site.page.locator("[data-latent='2']")  # 64 categories
+    row.get_by_role("button", name="Traverse").click()
+    row.locator(".strip button").nth(63).wait_for()
+    strip, last = (row.locator(place).last.bounding_box() for place in (".strip", ".strip button"))
+    assert last["y"] + last["height"] <= strip["y"] + strip["height"]
+    assert row.locator(".strip").evaluate("one => one.scrollHeight <= one.clientHeight")
+
+
+def test_images_without_factors_are_not_told_to_be_scored_by_factors(own_site, own_root, tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for number in range(40):
+        Image.fromarray(np.full((16, 16), 6 * number, np.uint8)).save(pictures / f"{number}.png")
+    folder = run(configure("dvae", str(pictures), **SMALL | {"steps": 1}), own_root, QUIET)
+    own_site.open()
+    token = own_site.page.get_by_title(folder.name).get_attribute("href").split("/")[-1]
+    for view in ("model", "metrics"):
+        own_site.open(f"{view}/{token}")
+        assert "its images have none" in own_site.page.locator("main").inner_text()
+        assert "lddr evaluate" not in own_site.page.locator("main").inner_text()
+
+
 def test_metrics_show_scores_information_and_pictures(site, tokens):
     page = site.page
     site.open(f"metrics/{tokens['dvae']}")
@@ -322,12 +374,39 @@ def test_a_thousand_runs_are_listed_and_drawn(chromium, tmp_path, many_values):
         assert page.locator("table.runs tbody tr").count() == 1000
 
 
+LONG = "a-name-of-a-hundred-letters-" * 4
+
+
+@pytest.fixture(scope="session")
+def long_names(root, tmp_path_factory):
+    """Runs whose names, factors, scores and reasons are as long as those of real ones can be."""
+    place = tmp_path_factory.mktemp("long")
+    for name in ("dvae", "vae"):
+        folder = shutil.copytree(root / name, place / f"{LONG}{name}")
+        config = json.loads((folder / "config.json").read_text())
+        config["dataset"]["factors"] = {"horizontal_position_of_the_circle": 40, "verticalpositionofthecircle": 40}
+        (folder / "config.json").write_text(json.dumps(config))
+        scores = json.loads((folder / "scores.json").read_text())
+        details = {"efficiency_of_one_hundred_training_samples": 0.2, "score": 0.5, "settings": {}}
+        reason = {"score": None, "reason": "thisreasonisonelongwordwhichnothingcanbreakatanyplace", "settings": {}}
+        scores["metrics"] |= {"downstream_boosting": details, "sap": reason}
+        (folder / "scores.json").write_text(json.dumps(scores))
+    return place
+
+
+@pytest.mark.parametrize("phone", [True, False], ids=["phone", "narrow window"])
 @pytest.mark.parametrize("view", ["runs", "model/{}", "compare/{}", "metrics/{}"])
-def test_nothing_is_wider_than_a_phone(chromium, address, tokens, view):
-    with visiting(chromium, address, color_scheme="dark") as site:
-        site.page.set_viewport_size({"width": 390, "height": 844})
-        site.open(view.format(tokens["masked"]))
+def test_nothing_is_wider_than_a_phone(chromium, long_names, view, phone):
+    size = {"width": 390, "height": 844}
+    with serving(long_names) as address, visiting(chromium, address, color_scheme="dark", is_mobile=phone) as site:
+        site.page.set_viewport_size(size)
+        token = requests.get(f"{address}/api/runs", timeout=60).json()["runs"][0]["token"]
+        site.open(view.format(token))
+        site.page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         assert site.page.evaluate("document.documentElement.scrollWidth") <= 390
+        over = "[...document.querySelectorAll('main *')].filter(one => !one.closest('.scroller, .choices'))"
+        over += ".filter(one => one.getBoundingClientRect().right > 390).map(one => one.outerHTML.slice(0, 80))"
+        assert site.page.evaluate(over) == []
         assert site.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lddr.explorer.scores import MOST_POINTS, curves, report
+from lddr.explorer.scores import MOST_POINTS, curves_of, scores_of
 from lddr.runs.index import Run, read_run
 from tests.run_folders import completed
 
@@ -30,7 +30,7 @@ def test_the_report_tells_scores_reasons_and_details(tmp_path):
     scores = json.loads((folder / "scores.json").read_text())
     scores["metrics"] |= {"gap": {"score": None, "reason": "no categories"}, "dci": {"score": 0.5, "completeness": 0.6}}
     (folder / "scores.json").write_text(json.dumps(scores))
-    told = report(read_run(folder))
+    told = scores_of(read_run(folder))
     rows = {row["name"]: row for row in told["metrics"]}
     assert rows["mig"]["score"] == 0.4
     assert rows["gap"]["reason"] == "no categories"
@@ -43,7 +43,7 @@ def test_the_report_tells_scores_reasons_and_details(tmp_path):
 def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
     records = [{"step": 100 * (number + 1), "loss": float(number)} for number in range(lines)]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    told = curves(Run(tmp_path, "training", {"steps": 500_000}, {}))
+    told = curves_of(Run(tmp_path, "training", {"steps": 500_000}, {}))
     assert told["step"] == 100 * lines
     if lines:
         assert told["terms"]["loss"][0] == (100, 0.0)
@@ -53,4 +53,4 @@ def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
 
 def test_a_term_that_is_no_number_is_left_out(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": NaN, "kl": "x"}\n{"step": 2, "loss": 1}\n')
-    assert curves(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}
+    assert curves_of(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}

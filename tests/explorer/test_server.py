@@ -61,7 +61,7 @@ def test_a_model_is_described_by_its_latents_and_its_factors(address, tokens):
     assert sizes == {0: 40, 1: 40, 2: 64}  # x and y have 40 values, the third latent is free
     assert [factor["name"] for factor in model["dataset"]["factors"]] == ["x", "y"]
     assert model["dataset"]["factors"][0]["labels"][0] == "0.2"
-    assert not model["scored"]
+    assert "lddr evaluate RUN --metrics mig" in model["unnamed"]
     awake = [latent["kl"] >= ASLEEP for latent in model["latents"]]
     assert awake == sorted(awake, reverse=True)
 
@@ -289,9 +289,9 @@ def test_a_run_that_is_deleted_gives_a_message(own_address, tokens, own_root):
 
 def test_a_model_that_is_replaced_is_read_anew(own_address, tokens, own_root):
     path = f"/api/runs/{tokens['dvae']}/model"
-    assert get(own_address, path).json()["discrete"]
+    assert "categories" in get(own_address, path).json()["latents"][0]
     (own_root / "vae/model.safetensors").replace(own_root / "dvae/model.safetensors")
-    assert not get(own_address, path).json()["discrete"]
+    assert "range" in get(own_address, path).json()["latents"][0]
 
 
 def test_damage_gives_a_message_without_a_path(own_address, tokens, own_root):

@@ -1,7 +1,6 @@
 """`lddr explore`."""
 
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from lddr.cli.app import app
+from lddr.console import say
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def explore(
         raise UserError(f"there is no folder {folder}; give the one that holds the runs")
     secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
-        print(f"lddr: {warning(host, secret is not None)}", file=sys.stderr, flush=True)
+        say(warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
         _serve(create_app(folder, secret, LOOPBACK | {host} if is_local else None), host, place, open_browser)
 

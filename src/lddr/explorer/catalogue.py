@@ -1,6 +1,7 @@
 """The runs below one folder, by tokens: nothing that a browser sends is ever part of a path."""
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -50,20 +51,27 @@ class Catalogue:
         return {
             "root": self.root.resolve().name,
             "columns": [_column(name, runs, name in shown) for name in columns],
-            "runs": [_row(token, run, columns) for token, run in listed.items()],
+            "runs": [self._row(token, run, columns) for token, run in listed.items()],
             "colours": {model: colour(model) for model in sorted({str(run.value("model")) for run in runs})},
         }
+
+    def about(self, token: str) -> dict[str, Any]:
+        """What a run is and how far it got."""
+        run = self.run(token)
+        facts = {"token": token, "name": run.name, "state": run.state, "reason": self.without_place(run.reason)}
+        return facts | {"opens": run.files.model_file.exists(), "settings": run.settings, "scores": run.scores}
+
+    def without_place(self, sentence: str | None) -> str | None:
+        """A sentence for others to read: where on this machine the runs are is nobody's business."""
+        return sentence and sentence.replace(f"{self.root}{os.sep}", "")
+
+    def _row(self, token: str, run: Run, columns: list[str]) -> dict[str, Any]:
+        values = [run.value(name) for name in columns]
+        return {"token": token, "name": run.name, "reason": self.without_place(run.reason), "values": values}
 
     def _token(self, run: Run) -> str:
         place = run.folder.relative_to(self.root).as_posix()
         return hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()[:12]
-
-
-def about(token: str, run: Run) -> dict[str, Any]:
-    """What a run is and how far it got."""
-    facts: dict[str, Any] = {"token": token, "name": run.name, "state": run.state, "reason": run.reason}
-    facts["opens"] = run.files.model_file.exists()
-    return facts | {"settings": run.settings, "scores": run.scores}
 
 
 def _worth_showing(runs: list[Run]) -> list[str]:
@@ -77,8 +85,3 @@ def _worth_showing(runs: list[Run]) -> list[str]:
 def _column(name: str, runs: list[Run], is_shown: bool) -> dict[str, Any]:
     kind = "number" if any(run.number(name) is not None for run in runs) else "text"
     return {"name": name, "kind": kind, "shown": is_shown, "score": any(name in run.scores for run in runs)}
-
-
-def _row(token: str, run: Run, columns: list[str]) -> dict[str, Any]:
-    values = [run.value(name) for name in columns]
-    return {"token": token, "name": run.name, "reason": run.reason, "values": values}

@@ -19,7 +19,7 @@ from lddr.training.feed import as_tensor
 ASLEEP = 0.05  # nats: a latent with a smaller KL tells next to nothing
 FARTHEST = 100.0  # values of latents beyond it are a mistake
 MOST_LABELS = 1000  # values of a factor that are named
-GRID = 14  # lines of a latent space in each direction
+LINES = 14  # lines of a latent space in each direction
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,8 @@ class OpenModel:
             known = None
         latents = [self._about(number, known) for number in range(self.trained.num_latents)]
         latents.sort(key=lambda latent: (not latent["awake"], -(latent["share"] or 0), -(latent["kl"] or 0)))
-        supervision = self.trained.config.supervision
-        return {
-            "shape": self.trained.image_shape,
-            "discrete": self.trained.is_discrete,
-            "supervision": supervision and supervision.loss,
-            "latents": latents,
-            "dataset": _about_dataset(self.dataset) if self.dataset else None,
-            "problem": self.problem,
-            "scored": known is not None,
-        }
+        about = {"latents": latents, "problem": self.problem}
+        return about | {"dataset": _about_dataset(self.dataset) if self.dataset else None}
 
     def of_dataset(self, choice: dict[str, Any]) -> dict[str, Any]:
         """An image by its number or by the values of its factors, as the model sees it."""
@@ -87,7 +79,7 @@ class OpenModel:
         if self.trained.num_latents != 2 or len(space.factors) < 2:
             raise UserError("a latent space is drawn for models with two latents and two factors or more")
         pair = sorted(np.argsort(space.sizes, kind="stable")[-2:].tolist())
-        lines = [np.unique(np.linspace(0, space.sizes[factor] - 1, GRID).round().astype(np.int64)) for factor in pair]
+        lines = [np.unique(np.linspace(0, space.sizes[factor] - 1, LINES).round().astype(np.int64)) for factor in pair]
         wanted = np.zeros((len(lines[0]), len(lines[1]), len(space.factors)), np.int64)
         wanted[..., pair[0]], wanted[..., pair[1]] = np.meshgrid(*lines, indexing="ij")
         numbers = space.indices_of(wanted)
@@ -132,11 +124,11 @@ class OpenModel:
         about: dict[str, Any] = {"number": number, "kl": kl, "awake": kl is None or kl >= ASLEEP}
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
-        if self.trained.is_discrete:
-            active = self.trained.vae.family.active[number]
-            about["categories"] = active.nonzero().flatten().tolist()
-            about["of"] = len(active)
-        return about
+        if not self.trained.is_discrete:
+            deviation = self.trained.config.latent.prior_variance**0.5
+            return about | {"range": [-3 * deviation, 3 * deviation], "deviation": deviation}
+        active = self.trained.vae.family.active[number]
+        return about | {"categories": active.nonzero().flatten().tolist(), "of": len(active)}
 
     def _checked(self, values: Any) -> NDArray[np.float32]:
         count, given = self.trained.num_latents, values if isinstance(values, list) else []

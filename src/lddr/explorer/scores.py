@@ -1,46 +1,41 @@
-"""What the files of a run say: which latent tells which factor, all scores, and the curves of its training."""
+"""What the files of a run say: all scores, which latent tells which factor, and the curves of its training."""
 
 import math
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from lddr.errors import UserError
+from lddr.metrics.metric import UndefinedError
 from lddr.runs.index import Run
 from lddr.runs.information import Information, information_of
 
 MOST_POINTS = 400  # of a curve
 
 
-def information(folder: Path) -> Information | None:
-    """What MIG has found about a run; None if it was not scored."""
-    with suppress(UserError):
-        return information_of(folder)
-    return None
+def known_information(run: Run) -> tuple[Information | None, str | None]:
+    """What MIG has found about a run, or why that is not known."""
+    try:
+        return information_of(run.folder), None
+    except UndefinedError as error:
+        return None, str(error)
 
 
-def report(run: Run) -> dict[str, Any]:
+def scores_of(run: Run) -> dict[str, Any]:
     """Every headline score with what else is known about it, or why there is none, and the information matrix."""
-    rows = [_row(name, entry, run) for name, entry in run.files.metrics.items()]
-    found = information(run.folder)
+    metrics = run.files.metrics
+    found, unnamed = known_information(run)
     return {
-        "training": {name: value for name, value in run.scores.items() if name.split(".")[0] not in _names(rows)},
-        "metrics": rows,
-        "information": found.as_dict() if found else None,
+        "training": {name: value for name, value in run.scores.items() if name.split(".")[0] not in metrics},
+        "metrics": [_about_score(name, entry.get("reason"), run) for name, entry in metrics.items()],
+        "information": found and found.as_dict(),
+        "unnamed": unnamed,
     }
 
 
-def _names(rows: list[dict[str, Any]]) -> set[str]:
-    return {row["name"] for row in rows}
-
-
-def _row(name: str, entry: dict[str, Any], run: Run) -> dict[str, Any]:
+def _about_score(name: str, reason: Any, run: Run) -> dict[str, Any]:
     details = {key.removeprefix(f"{name}."): value for key, value in run.scores.items() if key.startswith(f"{name}.")}
-    reason = entry.get("reason")
     return {"name": name, "score": run.scores.get(name), "reason": reason and str(reason), "details": details}
 
 
-def curves(run: Run) -> dict[str, Any]:
+def curves_of(run: Run) -> dict[str, Any]:
     """The terms of the loss by step, so far."""
     records = run.files.log
     kept = records[:: max(1, math.ceil(len(records) / MOST_POINTS))]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,11 @@ from starlette.types import ASGIApp
 
 from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
-from lddr.explorer.catalogue import Catalogue, GoneError, about
+from lddr.explorer.catalogue import Catalogue, GoneError
 from lddr.explorer.guard import LOOPBACK, Guard
 from lddr.explorer.password import Password
 from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, Pixels, from_upload, png
-from lddr.explorer.scores import curves, information, report
+from lddr.explorer.scores import curves_of, known_information, scores_of
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
@@ -59,6 +60,17 @@ def server(app: ASGIApp) -> "uvicorn.Server":
     return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
 
 
+class Answer(JSONResponse):
+    """JSON that every browser reads, whatever the files of a run hold."""
+
+    def render(self, content: Any) -> bytes:
+        try:
+            text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+        except ValueError:
+            text = json.dumps(_without_nan(content), separators=(",", ":"))
+        return text.encode()  # ASCII: half a character, such as a name that is no UTF-8 has, is escaped
+
+
 class Answers:
     """What each address answers; the networks run in a few threads of their own, with one thread of torch each."""
 
@@ -89,23 +101,24 @@ class Answers:
     async def runs(self, request: Request) -> Response:
         table = await asyncio.to_thread(self.catalogue.table)
         # importing torch takes seconds: not before the runs are on the screen, and not when the first one is opened
-        return JSONResponse(table, background=BackgroundTask(self._pool.submit, self._models.get, None))
+        return Answer(table, background=BackgroundTask(self._pool.submit, self._models.get, None))
 
     async def run(self, request: Request) -> Response:
-        return JSONResponse(await self._read(request, lambda run: about(request.path_params["token"], run)))
+        return Answer(await asyncio.to_thread(self.catalogue.about, request.path_params["token"]))
 
     async def scores(self, request: Request) -> Response:
-        return JSONResponse(await self._read(request, report))
+        return Answer(await self._read(request, scores_of))
 
     async def log(self, request: Request) -> Response:
-        return JSONResponse(await self._read(request, curves))
+        return Answer(await self._read(request, curves_of))
 
     async def model(self, request: Request) -> Response:
-        known = await self._read(request, lambda run: information(run.folder))
-        return JSONResponse(await self._ask(request, lambda opened: opened.description(known)))
+        known, unnamed = await self._read(request, known_information)
+        about = await self._ask(request, lambda opened: opened.description(known))
+        return Answer(about | {"unnamed": unnamed, "problem": self.catalogue.without_place(about["problem"])})
 
     async def space(self, request: Request) -> Response:
-        return JSONResponse(await self._ask(request, lambda opened: opened.latent_space()))
+        return Answer(await self._ask(request, lambda opened: opened.latent_space()))
 
     async def reconstructions(self, request: Request) -> Response:
         return _picture(await self._ask(request, lambda opened: png(opened.reconstructions())))
@@ -114,9 +127,9 @@ class Answers:
         """A picture that is sent, or one of the dataset's by number or by factors."""
         if _kind(request) in FORMATS:
             picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.image_shape))
-            return JSONResponse(await self._ask(request, lambda opened: opened.sent(picture)))
+            return Answer(await self._ask(request, lambda opened: opened.sent(picture)))
         choice = await _question(request)
-        return JSONResponse(await self._ask(request, lambda opened: opened.of_dataset(choice)))
+        return Answer(await self._ask(request, lambda opened: opened.of_dataset(choice)))
 
     async def decode(self, request: Request) -> Response:
         values = (await _question(request)).get("values")
@@ -140,8 +153,7 @@ class Answers:
 
     def mistake(self, request: Request, error: Exception) -> Response:
         """One sentence, without the place of the runs on this machine."""
-        sentence = str(error).replace(f"{self.catalogue.root}{os.sep}", "")
-        return _message(404 if isinstance(error, GoneError) else 400, sentence)
+        return _message(404 if isinstance(error, GoneError) else 400, self.catalogue.without_place(str(error)) or "")
 
     async def _read(self, request: Request, read: Callable[[Run], T]) -> T:
         """Something from the files of the run that is asked for."""
@@ -154,6 +166,15 @@ class Answers:
             return ask(self._models.get(None).opened(self.catalogue.folder(request.path_params["token"])))
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
+
+
+def _without_nan(content: Any) -> Any:
+    """What is no number is nothing."""
+    if isinstance(content, dict):
+        return {name: _without_nan(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _one_thread() -> None:
@@ -218,4 +239,4 @@ def _broken(request: Request, error: Exception) -> Response:
 
 
 def _message(status: int, sentence: str) -> Response:
-    return JSONResponse({"message": sentence}, status)
+    return Answer({"message": sentence}, status)

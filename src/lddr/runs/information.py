@@ -1,5 +1,6 @@
 """How much of which factor each latent of a run tells, as its MIG found out."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,12 +41,12 @@ class Information:
 
 def information_of(folder: Path) -> Information:
     """What is known about a run, or a sentence that says why nothing is."""
-    entry = RunFolder(folder).metrics.get("mig", {})
-    if entry.get("score", 0) is None:
-        raise UndefinedError(f"{folder.name} has no mutual information with factors: {entry.get('reason')}")
+    files = RunFolder(folder)
+    entry = files.metrics.get("mig", {})
+    if reason := _known_reason(files, entry):
+        raise UndefinedError(f"{folder.name} has no mutual information with factors: {reason}")
     try:
-        factors = RunFolder(folder).images["factors"]
-        names = [name for name in factors if name not in entry.get("factors_left_out", {})]
+        names = [name for name in files.images["factors"] if name not in entry.get("factors_left_out", {})]
         matrix = np.nan_to_num(np.array(entry["mutual_information"], np.float64))
         entropies = np.nan_to_num(np.array(entry["entropies"], np.float64))
     except DAMAGE:
@@ -54,3 +55,11 @@ def information_of(folder: Path) -> Information:
         cure = "get it with: lddr evaluate RUN --metrics mig"
         raise UndefinedError(f"{folder.name} has no mutual information with factors; {cure}")
     return Information(names, matrix, entropies)
+
+
+def _known_reason(files: RunFolder, entry: dict[str, Any]) -> str | None:
+    """Why there can be none, as far as the files tell."""
+    with suppress(UserError):
+        if files.images.get("factors") == {}:
+            return "its images have none"
+    return entry.get("reason") if entry.get("score", 0) is None else None

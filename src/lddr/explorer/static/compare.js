@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { Chooser } from "./chooser.js";
 import { h, Notice, option, shown } from "./dom.js";
+import { latentName } from "./latents.js";
 import { blobOf, canvas, cut, draw } from "./pictures.js";
 import { Plane } from "./plane.js";
 
@@ -9,9 +10,10 @@ const PICTURES = 10; // of a traversal
 
 export async function showCompare(page, tokens, signal) {
   const table = await api.listRuns();
-  const runs = table.runs.filter((run) => state(table, run) === "finished");
+  const runs = table.runs.filter((run) => value(table, run, "state") === "finished");
   if (!runs.length) throw new Error("There is no finished run to compare.");
-  const [first, second] = [tokens[0] ?? runs[0].token, tokens[1] ?? (runs.find((run) => run.token !== tokens[0]) ?? runs[0]).token];
+  const first = tokens[0] ?? (runs.find((run) => partner(run, runs, table).fits) ?? runs[0]).token;
+  const second = tokens[1] ?? partner(runs.find((run) => run.token === first), runs, table).token;
   const sides = [first, second].map((token, place) => new Side(place, token, runs, (chosen) => go([first, second], place, chosen)));
   const top = h("div");
   page.replaceChildren(h("h1", { class: "hidden" }, "Compare"), top, h("div", { class: "sides" }, sides.map((side) => side.element)));
@@ -21,8 +23,16 @@ export async function showCompare(page, tokens, signal) {
   if (works.length) await new Comparison(top, works).start();
 }
 
-function state(table, run) {
-  return run.values[table.columns.findIndex((column) => column.name === "state")];
+// The run to see beside another: on the same images, but with other latents, and of the same seed if there is one.
+function partner(run, runs, table) {
+  const same = (name, other) => value(table, run, name) === value(table, other, name);
+  const merit = (other) => (other === run ? -1 : 4 * same("dataset", other) + 2 * !same("latent", other) + same("seed", other));
+  const best = run ? runs.reduce((one, other) => (merit(other) > merit(one) ? other : one)) : runs[0];
+  return { token: best.token, fits: run && merit(best) >= 6 };
+}
+
+function value(table, run, name) {
+  return run.values[table.columns.findIndex((column) => column.name === name)];
 }
 
 function go(tokens, place, chosen) {
@@ -93,7 +103,7 @@ class Side {
       const run = await api.about(this.token);
       this.facts.replaceChildren(...["mig", "gap", "elbo"].filter((name) => name in run.scores).flatMap((name) => [`${name} `, h("b", {}, shown(run.scores[name])), "  "]));
       this.model = await api.about(this.token, "model");
-      this.latents.append(...this.model.latents.map(({ number, factor }) => option(number, factor ? `latent ${number} → ${factor}` : `latent ${number}`)));
+      this.latents.append(...this.model.latents.map((latent) => option(latent.number, latentName(latent))));
       if (this.model.latents.length === 2 && this.model.dataset?.factors.length > 1) await this.openPlane();
     } catch (error) {
       this.notice.say(error);

@@ -1,22 +1,23 @@
-// One latent: its posterior as bars or a bell, and a slider over its values.
+// One latent: its posterior, a slider over its values, and a picture of each.
+import { dialOf, HEIGHT } from "./dials.js";
 import { h, s, shown } from "./dom.js";
-import { path } from "./plot.js";
 
-const [LOW, HIGH, STEP] = [-3, 3, 0.05]; // of a Gaussian latent
-const HEIGHT = 30; // of the posterior's picture
+export function latentName({ number, factor }) {
+  return factor ? `latent ${number} → ${factor}` : `latent ${number}`;
+}
 
 export class LatentRow {
   // `moved` is called when the user has changed the value, `traverse` when all values are wanted.
-  constructor(latent, discrete, { moved, traverse }) {
-    Object.assign(this, { latent, discrete, value: 0, mean: 0, place: null });
-    this.last = discrete ? latent.values.length - 1 : HIGH;
-    const range = discrete ? { min: 0, max: this.last, step: 1 } : { min: LOW, max: HIGH, step: STEP };
-    this.slider = h("input", { type: "range", ...range, "aria-label": this.name, oninput: () => this.pick(Number(this.slider.value), moved) });
+  constructor(latent, { moved, traverse }) {
+    const dial = dialOf(latent);
+    Object.assign(this, { latent, dial, moved, name: latentName(latent), place: null, home: dial.middle, mean: 0, value: 0 });
+    const range = { min: dial.low, max: dial.high, step: dial.step };
+    this.slider = h("input", { type: "range", ...range, "aria-label": this.name, oninput: () => this.pick(Number(this.slider.value), true) });
     this.output = h("output");
-    const span = discrete ? this.last || 1 : HIGH - LOW;
-    this.bars = s("path", { class: "bars" });
+    this.outline = s("path", { class: "bars" });
     this.mark = s("line", { y1: 0, y2: HEIGHT, class: "mark", "vector-effect": "non-scaling-stroke" });
-    this.posterior = s("svg", { viewBox: `0 0 ${span} ${HEIGHT}`, preserveAspectRatio: "none", class: "posterior", "aria-hidden": true }, this.bars, this.mark);
+    const box = `0 0 ${dial.high - dial.low || 1} ${HEIGHT}`;
+    this.posterior = s("svg", { viewBox: box, preserveAspectRatio: "none", class: "posterior", "aria-hidden": true }, this.outline, this.mark);
     this.strip = h("div", { class: "strip", hidden: true });
     this.button = h("button", { type: "button", "aria-expanded": "false", onclick: () => traverse(this) }, "Traverse");
     const back = h("button", { type: "button", "aria-label": `Reset ${this.name}`, title: "Back to the posterior’s mean", onclick: () => (this.reset(), moved()) }, "↺");
@@ -28,11 +29,7 @@ export class LatentRow {
       h("div", { class: "buttons" }, back, this.button),
       this.strip,
     );
-  }
-
-  get name() {
-    const { number, factor } = this.latent;
-    return factor ? `latent ${number} → ${factor}` : `latent ${number}`;
+    this.reset(); // at rest until there is an image
   }
 
   title() {
@@ -45,61 +42,56 @@ export class LatentRow {
   }
 
   // What the encoder says about an image.
-  see({ values, deviations, probabilities }) {
+  see(seen) {
     const { number } = this.latent;
-    this.mean = values[number];
-    this.best = probabilities ? probabilities[number].indexOf(Math.max(...probabilities[number])) : null;
-    this.bars.setAttribute("d", probabilities ? barPath(probabilities[number]) : bell(this.mean, deviations[number]));
+    this.mean = seen.values[number];
+    this.home = this.dial.home(seen, number);
+    this.outline.setAttribute("d", this.dial.outline(seen, number));
     this.reset();
   }
 
   reset() {
     this.place = null;
     this.value = this.mean;
-    this.slider.value = this.discrete ? this.best : this.mean;
     this.tell();
   }
 
-  // A place on the slider: the number of an active category, or the value itself.
-  pick(place, moved) {
+  pick(place, tellOthers = false) {
     this.place = place;
-    this.value = this.discrete ? this.latent.values[place] : place;
-    this.slider.value = place;
+    this.value = this.dial.valueAt(place);
     this.tell();
-    moved?.();
+    if (tellOthers) this.moved();
   }
 
   round() {
-    if (this.discrete) this.pick(this.best);
+    if (this.dial.rounds) this.pick(this.home);
   }
 
   random() {
-    const bell = Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
-    this.pick(this.discrete ? Math.floor(Math.random() * this.latent.values.length) : Math.min(Math.max(bell, LOW), HIGH));
+    this.pick(this.dial.random());
   }
 
   get category() {
-    return this.discrete && this.place !== null ? this.latent.categories[this.place] : null;
+    return this.place === null ? null : this.dial.categoryAt(this.place);
   }
 
   tell() {
-    const { values, categories, of } = this.latent;
-    const chosen = this.discrete ? `category ${categories[this.place]} of ${of}` : shown(this.value);
-    const text = this.place === null ? `mean ${shown(this.mean)}` : chosen;
+    const { low, high, places } = this.dial;
+    const place = this.place ?? this.home;
+    const text = this.place === null ? `mean ${shown(this.mean)}` : this.dial.tell(place);
     this.output.textContent = text;
+    this.slider.value = place;
     this.slider.setAttribute("aria-valuetext", text);
-    const across = this.discrete ? Number(this.slider.value) : Math.min(Math.max(this.value, LOW), HIGH) - LOW;
-    this.mark.setAttribute("x1", across);
-    this.mark.setAttribute("x2", across);
-    for (const cell of this.strip.children) cell.setAttribute("aria-pressed", this.discrete ? Number(cell.dataset.place) === Number(this.slider.value) : values[cell.dataset.place] === this.value);
+    for (const end of ["x1", "x2"]) this.mark.setAttribute(end, Math.min(Math.max(place, low), high) - low);
+    [...this.strip.children].forEach((cell, number) => cell.setAttribute("aria-pressed", places[number] === place));
   }
 
   // The picture of every value, to choose one by looking.
-  show(pieces, moved) {
-    const cells = pieces.map((piece, place) => {
-      const text = this.discrete ? String(this.latent.categories[place]) : this.latent.values[place].toFixed(1);
-      const pick = () => this.pick(this.discrete ? place : this.latent.values[place], moved);
-      return h("button", { type: "button", "data-place": place, "aria-label": `${this.name}: ${text}`, onclick: pick }, piece, h("small", {}, text));
+  show(pictures) {
+    const cells = pictures.map((picture, number) => {
+      const place = this.dial.places[number];
+      const text = this.dial.label(place);
+      return h("button", { type: "button", "aria-label": `${this.name}: ${text}`, onclick: () => this.pick(place, true) }, picture, h("small", {}, text));
     });
     this.strip.replaceChildren(...cells);
     this.tell();
@@ -109,25 +101,4 @@ export class LatentRow {
     this.strip.hidden = !isOpen;
     this.button.setAttribute("aria-expanded", isOpen);
   }
-}
-
-// Bars around the whole numbers, the highest as high as the picture.
-function barPath(probabilities) {
-  const top = Math.max(...probabilities);
-  const half = Math.min(0.4, 0.016 * (probabilities.length - 1 || 1)); // few categories have narrow bars too
-  return probabilities
-    .map((probability, place) => `M${place - half} ${HEIGHT}v${(-probability / top) * HEIGHT}h${2 * half}V${HEIGHT}z`)
-    .join("");
-}
-
-function bell(mean, deviation) {
-  const points = [];
-  const width = Math.max(deviation, 0.02);
-  for (let place = 0; place <= 120; place += 1) {
-    const value = LOW + ((HIGH - LOW) * place) / 120;
-    points.push([value - LOW, HEIGHT - HEIGHT * Math.exp(-0.5 * ((value - mean) / width) ** 2)]);
-  }
-  points.push([mean - LOW, 0]); // a narrow bell lies between two of the points
-  points.sort((one, other) => one[0] - other[0]);
-  return `${path([[0, HEIGHT], ...points, [HIGH - LOW, HEIGHT]])}z`;
 }

@@ -18,7 +18,7 @@ export async function showMetrics(page, [token], signal) {
   const pictures = h("section", { class: "card", "aria-label": "Reconstructions" }, h("h2", {}, "Reconstructions"));
   page.replaceChildren(heading(run, "metrics"), notice.element, scores, curves, pictures);
   await Promise.all([
-    fill(scores, async () => drawScores(scores, await api.about(token, "scores"), run)),
+    fill(scores, async () => drawScores(scores, await api.about(token, "scores"))),
     watch(curves, token, run.state, signal, () => showMetrics(page, [token], signal)),
     run.opens ? fill(pictures, () => drawPictures(pictures, token)) : pictures.remove(),
   ]);
@@ -32,7 +32,7 @@ async function fill(section, work) {
   }
 }
 
-function drawScores(section, { training, metrics, information }, run) {
+function drawScores(section, { training, metrics, information, unnamed }) {
   const rows = [
     ...metrics.map(({ name, score, reason, details }) => [name, score, reason, details]),
     ...Object.entries(training).map(([name, score]) => [name, score, null, {}]),
@@ -40,7 +40,7 @@ function drawScores(section, { training, metrics, information }, run) {
   const table = h("table", { class: "scores" }, h("tbody", {}, rows.map(scoreRow)));
   const cards = [h("section", { class: "card", "aria-label": "Scores" }, h("h2", {}, "Scores"), rows.length ? table : h("p", { class: "quiet" }, "None yet."))];
   if (information) cards.push(heatMap(information));
-  else if (run.state === "finished") cards.push(h("section", { class: "card" }, h("h2", {}, "Mutual information"), h("p", { class: "quiet" }, "Not measured yet: lddr evaluate --metrics mig")));
+  else if (unnamed) cards.push(h("section", { class: "card" }, h("h2", {}, "Mutual information"), h("p", { class: "quiet" }, `Not known: ${unnamed}.`)));
   section.className = "halves";
   section.replaceChildren(...cards);
 }

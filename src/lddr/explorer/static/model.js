@@ -31,7 +31,7 @@ class ModelPage {
     this.result = canvas("What the model draws");
     this.caption = h("figcaption", {}, "Reconstruction");
     const moved = () => this.redraw();
-    this.rows = model.latents.map((latent) => new LatentRow(latent, model.discrete, { moved, traverse: (row) => this.toggle(row) }));
+    this.rows = model.latents.map((latent) => new LatentRow(latent, { moved, traverse: (row) => this.toggle(row) }));
     this.redraw = api.latestOnly(() => this.drawNow());
     this.redrawStrips = api.latestOnly(() => this.drawStrips());
     this.chooser = new Chooser(model.dataset, (choice) => this.look(choice), (error) => notice.say(error));
@@ -55,7 +55,7 @@ class ModelPage {
     };
     return [
       h("button", { type: "button", onclick: all((row) => row.reset()), title: "All latents back to the image’s" }, "Reset"),
-      this.model.discrete && h("button", { type: "button", onclick: all((row) => row.round()), title: "Every latent to its most probable category" }, "Round"),
+      this.rows.some((row) => row.dial.rounds) && h("button", { type: "button", onclick: all((row) => row.round()), title: "Every latent to its most probable category" }, "Round"),
       h("button", { type: "button", onclick: all((row) => row.random()), title: "Every latent at random, as the prior has it" }, "Random"),
       h("button", { type: "button", onclick: () => this.savePicture() }, "Save picture"),
       h("button", { type: "button", onclick: () => this.saveSettings() }, "Save settings"),
@@ -63,26 +63,22 @@ class ModelPage {
   }
 
   right() {
-    const notes = [];
-    if (!this.model.scored) notes.push("Score the run with MIG (lddr evaluate --metrics mig) and each latent is called after the factor it tells the most about.");
+    const notes = [this.model.unnamed && `No latent is called after a factor: ${this.model.unnamed}.`];
     if (this.model.problem) notes.push(`The images of this run are not here: ${this.model.problem}`);
-    const what = this.model.discrete ? "Bars: the posterior over the categories." : "The bell: the posterior.";
+    const legends = [...new Set(this.rows.map((row) => row.dial.legend))].join(" ");
     return h(
       "section",
       { class: "card", "aria-label": "Latents" },
       h("div", { class: "bar latent-heading" }, h("h2", {}, "Latents"), this.buttons()),
-      h("p", { class: "quiet" }, `${what} Move a slider and the picture follows. The latents that mean the most come first.`),
-      notes.map((note) => h("p", { class: "quiet" }, note)),
+      h("p", { class: "quiet" }, `${legends} Move a slider and the picture follows. The latents that mean the most come first.`),
+      notes.filter(Boolean).map((note) => h("p", { class: "quiet" }, note)),
       h("ul", { class: "latents" }, this.rows.map((row) => row.element)),
     );
   }
 
   async start() {
     if (this.model.dataset) await this.chooser.random();
-    else {
-      for (const row of this.rows) Object.assign(row, { mean: 0, best: Math.floor(row.latent.values.length / 2) }).reset();
-      await this.redraw();
-    }
+    else await this.redraw();
   }
 
   // Let the model see an image; gives the answer to the chooser.
@@ -142,7 +138,7 @@ class ModelPage {
     const before = others();
     try {
       const pieces = await cut(await api.traverse(this.run.token, this.values, row.latent.number), row.latent.values.length);
-      if (before === others()) row.show(pieces, () => this.redraw());
+      if (before === others()) row.show(pieces);
     } catch (error) {
       this.notice.say(error);
     }

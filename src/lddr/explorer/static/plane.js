@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { h, s } from "./dom.js";
 import { canvas, draw } from "./pictures.js";
-import { extent, frame, path } from "./plot.js";
+import { frame, padded, path } from "./plot.js";
 
 const SIZE = 340;
 
@@ -66,12 +66,6 @@ export class Plane {
     this.dot.setAttribute("cy", this.y(this.values[1]));
     return this.decode(this.values);
   }
-}
-
-function padded(values) {
-  const [low, high] = extent(values);
-  const margin = (high - low) * 0.05;
-  return [low - margin, high + margin];
 }
 
 function inverse(scaled, [low, high], pixels) {

@@ -8,6 +8,13 @@ export function extent(values) {
   return [low, high];
 }
 
+// A little more than the values need.
+export function padded(values, share = 0.06) {
+  const [low, high] = extent(values);
+  const margin = (high - low) * share;
+  return [low - margin, high + margin];
+}
+
 // Round numbers that cover a range.
 export function ticks(low, high, count = 5) {
   const rough = (high - low) / count;
@@ -60,9 +67,8 @@ export function path(points) {
 // One curve with its last value; how high it starts does not decide the scale.
 export function curve(title, points, width = 320, height = 170) {
   const xs = extent([0, ...points.map(([step]) => step)]);
-  const [low, high] = extent(points.slice(Math.floor(points.length / 20)).map(([, value]) => value));
-  const margin = (high - low) * 0.06;
-  const { chart, inside, x, y } = frame({ width, height, xs, ys: [low - margin, high + margin], label: `${title} by step` });
+  const ys = padded(points.slice(Math.floor(points.length / 20)).map(([, value]) => value));
+  const { chart, inside, x, y } = frame({ width, height, xs, ys, label: `${title} by step` });
   inside.append(s("path", { d: path(points.map(([step, value]) => [x(step), y(value)])), class: "curve" }));
   chart.append(inside);
   const [step, value] = points.at(-1);

@@ -1,6 +1,6 @@
 // Runs as points, one score against another; the arrow keys go from point to point, Enter opens a run.
 import { h, s, option, shown } from "./dom.js";
-import { extent, frame } from "./plot.js";
+import { frame, padded } from "./plot.js";
 
 const HEIGHT = 330;
 
@@ -10,16 +10,25 @@ export class Scatter {
     this.open = open;
     this.runs = [];
     this.numbers = table.columns.filter((column) => column.kind === "number").map((column) => column.name);
-    const scores = table.columns.filter((column) => column.score).map((column) => column.name);
-    const [x, y] = ["gap", "mig"].every((name) => scores.includes(name)) ? ["gap", "mig"] : [scores[0], scores[1] ?? scores[0]];
-    this.across = this.picker("Across", x);
-    this.up = this.picker("Up", y);
+    const [across, up] = this.firstAxes();
+    this.across = this.picker("Across", across);
+    this.up = this.picker("Up", up);
     this.plot = h("div", { class: "plot" });
     this.legend = h("ul", { class: "legend" });
     this.note = h("p", { class: "quiet" });
     const controls = h("div", { class: "controls" }, h("label", {}, "Across ", this.across), h("label", {}, "Up ", this.up));
     this.element = h("section", { class: "card scatter", "aria-label": "Scatter" }, controls, this.plot, this.legend, this.note);
     this.element.hidden = !this.numbers.length;
+  }
+
+  // MIG, and the gap if all runs with a MIG have one; else the score that most of them have.
+  firstAxes() {
+    const scores = this.table.columns.filter((column) => column.score).map((column) => column.name);
+    const up = scores.includes("mig") ? "mig" : scores[0];
+    const count = (name) => this.table.runs.filter((run) => this.value(run, up) !== null && this.value(run, name) !== null).length;
+    const others = [...new Set(["gap", "elbo", ...scores])].filter((name) => scores.includes(name) && name !== up);
+    const most = Math.max(...others.map(count));
+    return [others.find((name) => count(name) === most) ?? up, up];
   }
 
   picker(label, chosen) {
@@ -100,12 +109,6 @@ export class Scatter {
     if (this.chosen(points).size) items.push(h("li", {}, ring, "smallest gap of its dataset"));
     this.legend.replaceChildren(...items);
   }
-}
-
-function padded(values) {
-  const [low, high] = extent(values);
-  const margin = (high - low) * 0.06;
-  return [low - margin, high + margin];
 }
 
 function walk(event, marks) {
