@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import lddr
-from lddr.data.array import ArrayDataset
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
+from lddr.data.in_memory import ArrayDataset
 from lddr.models import models
 from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace
@@ -33,7 +33,7 @@ def test_a_single_categorical_latent_recovers_a_single_factor():
     images = np.zeros((8, 16, 16, 1), np.uint8)
     for value in range(8):
         images[value, :, (columns >= 2 * value) & (columns < 2 * value + 2)] = 255
-    dataset = ArrayDataset(images, Grid((Factor("column", 8),)))
+    dataset = ArrayDataset(images, FactorGrid((Factor("column", 8),)))
     settings = {
         "num_latents": 1,
         "num_categories": 16,

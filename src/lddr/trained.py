@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from lddr.config import Config, configure
-from lddr.data.array import ArrayDataset, as_images
 from lddr.data.dataset import Dataset
+from lddr.data.in_memory import ArrayDataset, as_images
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.latents.family import Latent

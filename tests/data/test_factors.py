@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors import Factor, Grid, Table
+from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
 
 sizes = st.lists(st.integers(1, 7), min_size=1, max_size=5)
 
 
-def grid_of(sizes: list[int], hidden: tuple[int, ...] = ()) -> Grid:
+def grid_of(sizes: list[int], hidden: tuple[int, ...] = ()) -> FactorGrid:
     names = iter("abcdefghijkl")
-    return Grid(
+    return FactorGrid(
         tuple(Factor(next(names), size) for size in sizes), tuple(Factor(next(names).upper(), size) for size in hidden)
     )
 
@@ -64,15 +64,15 @@ def test_hidden_factors_take_part_in_the_numbers_but_are_no_ground_truth():
     assert grid.sizes == (2, 3)
     assert grid.values_of(29).tolist() == [1, 2, 4]
     assert grid.factors_of(29).tolist() == [1, 2]
-    assert grid.hidden_of(29).tolist() == [4]
+    assert grid.values_of(29)[-1] == 4
     assert int(grid.indices_of([1, 2])) == 25  # without a generator: the first
 
 
 def test_hidden_factors_are_drawn_uniformly_with_the_ground_truth_kept():
     grid = grid_of([2, 3], hidden=(5,))
-    drawn = grid.sample_hidden(np.random.default_rng(0), np.full(5000, 17))
+    drawn = grid.indices_of(grid.factors_of(np.full(5000, 17)), np.random.default_rng(0))
     assert np.all(grid.factors_of(drawn) == grid.factors_of(17))
-    counts = np.bincount(grid.hidden_of(drawn)[:, 0], minlength=5)
+    counts = np.bincount(grid.values_of(drawn)[:, -1], minlength=5)
     assert counts.min() > 850
     assert counts.max() < 1150
 
@@ -86,7 +86,7 @@ def test_samples_are_uniform():
 
 SPACES = [
     grid_of([3, 4, 2], hidden=(2,)),
-    Table(grid_of([3, 4, 2]).factors, np.random.default_rng(5).integers(0, [3, 4, 2], (400, 3))),
+    FactorTable(grid_of([3, 4, 2]).factors, np.random.default_rng(5).integers(0, [3, 4, 2], (400, 3))),
 ]
 
 
@@ -102,7 +102,7 @@ def test_sampling_with_a_factor_held_fixes_it_and_leaves_the_others_random(space
 
 
 def test_a_table_holds_any_rows_in_any_order():
-    table = Table((Factor("shape", 2, ("box", "ball")), Factor("x", 3)), [[1, 2], [0, 0], [1, 2], [0, 1]])
+    table = FactorTable((Factor("shape", 2, ("box", "ball")), Factor("x", 3)), [[1, 2], [0, 0], [1, 2], [0, 1]])
     assert table.size == 4
     assert table.factors_of([3, 0]).tolist() == [[0, 1], [1, 2]]
     assert table.indices_of([[1, 2], [0, 1]]).tolist() == [0, 3]
@@ -111,7 +111,7 @@ def test_a_table_holds_any_rows_in_any_order():
 
 
 def test_a_combination_that_is_not_there_is_named():
-    table = Table((Factor("shape", 2, ("box", "ball")), Factor("x", 3)), [[1, 2], [0, 0]])
+    table = FactorTable((Factor("shape", 2, ("box", "ball")), Factor("x", 3)), [[1, 2], [0, 0]])
     with pytest.raises(UserError, match="no image shows shape=box, x=2"):
         table.indices_of([[1, 2], [0, 2]])
     with pytest.raises(UserError, match="no image has x=1"):
@@ -120,12 +120,12 @@ def test_a_combination_that_is_not_there_is_named():
 
 def test_a_table_of_many_large_factors_needs_no_grid():
     generator = np.random.default_rng(0)
-    table = Table([Factor(f"f{i}", 10_000) for i in range(20)], generator.integers(10_000, size=(300, 20)))
+    table = FactorTable([Factor(f"f{i}", 10_000) for i in range(20)], generator.integers(10_000, size=(300, 20)))
     assert np.array_equal(table.indices_of(table.rows), np.arange(300))
 
 
 def test_images_without_factors_can_still_be_drawn():
-    table = Table((), np.zeros((7, 0), int))
+    table = FactorTable((), np.zeros((7, 0), int))
     assert table.size == 7
     assert table.factors_of([0, 6]).shape == (2, 0)
     assert set(table.sample(np.random.default_rng(0), 200).tolist()) == set(range(7))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.data.dataset import Dataset, datasets
-from lddr.data.factors import Factor, Table
+from lddr.data.factors import Factor, FactorTable
 from lddr.data.sheet import COLUMNS, GAP, RANDOM_ROWS, as_picture, factor_sheet, overview
 
 DRAWN = [name for name in datasets if not datasets[name].needs_files]
@@ -12,7 +12,7 @@ class Numbers(Dataset):
     """Flat images as bright as their number, without every combination of the factors."""
 
     name = "numbers"
-    space = Table((Factor("a", 2), Factor("b", 3)), [[0, 0], [0, 2], [1, 0]])
+    space = FactorTable((Factor("a", 2), Factor("b", 3)), [[0, 0], [0, 2], [1, 0]])
     image_shape = (8, 8, 1)
 
     def images(self, indices, generator=None):

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lddr.data.factors import Factor, Grid, Table
+from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
 from lddr.metrics.beta_vae import BetaVae, beta_vae_score
 from lddr.metrics.interventions import SLICE, holdable
 from lddr.metrics.metric import Sample, UndefinedError
 from tests.metrics.toys import Toy, mixed, scored
 
-GRID = Grid((Factor("shape", 4), Factor("fixed", 1), Factor("x", 5), Factor("y", 6)), hidden=(Factor("noise", 3),))
-SQUARE = Grid((Factor("x", 8), Factor("y", 8)))
+GRID = FactorGrid(
+    (Factor("shape", 4), Factor("fixed", 1), Factor("x", 5), Factor("y", 6)), hidden=(Factor("noise", 3),)
+)
+SQUARE = FactorGrid((Factor("x", 8), Factor("y", 8)))
 SMALL = BetaVae(train_points=600, test_points=300, pairs=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
 
@@ -32,7 +34,7 @@ def test_pairs_share_the_factor_in_the_name_of_their_part_and_nothing_else():
         assert np.allclose(same[others], 1 / np.array(GRID.sizes)[others], atol=0.04)
         shown = np.bincount(values[:, :, 0, held].ravel(), minlength=GRID.sizes[held]) / values[:, :, 0, held].size
         assert np.allclose(shown, 1 / GRID.sizes[held], atol=0.04)  # a value is drawn anew for each pair
-        assert len(np.unique(GRID.hidden_of(indices))) == 3
+        assert len(np.unique(GRID.values_of(indices)[..., -1])) == 3
 
 
 def test_every_point_picks_its_factor_at_random():
@@ -103,7 +105,7 @@ def test_an_incomplete_grid_is_scored_by_the_factors_that_can_be_held():
     rows = np.concatenate([generator.integers([3, 4], size=(200, 2)), np.arange(200)[:, None]], axis=1)
     rows = rows[rows[:, 0] != rows[:, 1]]  # not every combination
     rows[:, 2] = np.arange(len(rows))  # a continuous factor: no two images share a value
-    space = Table((Factor("a", 3), Factor("b", 5), Factor("time", len(rows))), rows)  # and b = 4 is never shown
+    space = FactorTable((Factor("a", 3), Factor("b", 5), Factor("time", len(rows))), rows)  # and b = 4 is never shown
     assert holdable(space, at_least=2) == [0, 1]
     assert scored(BetaVae(600, 300, pairs=64), space, lambda f: f[..., :2]).score == 1
 
@@ -111,10 +113,10 @@ def test_an_incomplete_grid_is_scored_by_the_factors_that_can_be_held():
 @pytest.mark.parametrize(
     "space",
     [
-        Table((), np.zeros((9, 0), int)),
-        Grid((Factor("a", 1), Factor("b", 1))),
-        Grid((Factor("a", 1), Factor("b", 7)), hidden=(Factor("c", 5),)),
-        Table((Factor("a", 6), Factor("b", 6)), np.stack([np.arange(6), np.arange(6)], axis=1)),
+        FactorTable((), np.zeros((9, 0), int)),
+        FactorGrid((Factor("a", 1), Factor("b", 1))),
+        FactorGrid((Factor("a", 1), Factor("b", 7)), hidden=(Factor("c", 5),)),
+        FactorTable((Factor("a", 6), Factor("b", 6)), np.stack([np.arange(6), np.arange(6)], axis=1)),
     ],
     ids=["no factors", "constant", "one factor", "continuous"],
 )

@@ -8,7 +8,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.errors import UserError
 from lddr.metrics.downstream import DownstreamBoosting, DownstreamLogistic, downstream
 from lddr.metrics.fitting import watched
@@ -190,7 +190,7 @@ def test_mistakes_are_sentences(change, sentence):
 class Table(CodeTable):
     """A code that is the factors, of a small space."""
 
-    space = Grid((Factor("left", 3), Factor("right", 2)))
+    space = FactorGrid((Factor("left", 3), Factor("right", 2)))
 
     def codes_of(self, indices):
         return self.factors_of(indices).astype(float)

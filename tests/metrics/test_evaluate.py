@@ -6,7 +6,7 @@ import pytest
 
 import lddr
 from lddr.cli import main
-from lddr.data.array import ArrayDataset
+from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import evaluate, evaluate_run

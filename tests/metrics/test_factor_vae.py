@@ -3,15 +3,17 @@ import json
 import numpy as np
 import pytest
 
-from lddr.data.factors import Factor, Grid, Table
+from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
 from lddr.metrics.factor_vae import FactorVae, factor_vae_score, variance
 from lddr.metrics.interventions import SLICE
 from lddr.metrics.metric import Sample, UndefinedError
 from tests.metrics.toys import Toy, mixed, scored
 
-GRID = Grid((Factor("shape", 4), Factor("x", 5), Factor("y", 6), Factor("fixed", 1)), hidden=(Factor("noise", 3),))
-SQUARE = Grid((Factor("x", 8), Factor("y", 8)))
+GRID = FactorGrid(
+    (Factor("shape", 4), Factor("x", 5), Factor("y", 6), Factor("fixed", 1)), hidden=(Factor("noise", 3),)
+)
+SQUARE = FactorGrid((Factor("x", 8), Factor("y", 8)))
 SMALL = FactorVae(samples=2000, train_votes=600, test_votes=300, images=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
 
@@ -127,7 +129,7 @@ def test_a_factor_may_miss_in_training():
 
 @pytest.mark.parametrize(
     "space",
-    [Table((), np.zeros((9, 0), int)), Grid((Factor("a", 1), Factor("b", 7)), hidden=(Factor("c", 5),))],
+    [FactorTable((), np.zeros((9, 0), int)), FactorGrid((Factor("a", 1), Factor("b", 7)), hidden=(Factor("c", 5),))],
     ids=["no factors", "one factor"],
 )
 def test_too_few_factors_to_hold_leave_the_score_undefined(space):

@@ -5,14 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors import Factor, Grid, Table
+from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
 from lddr.metrics.irs import Irs, irs
 from lddr.metrics.metric import UndefinedError
 from tests.metrics.toys import mixed, scored
 
-GRID = Grid((Factor("fixed", 1), Factor("shape", 4), Factor("x", 5), Factor("y", 120)), hidden=(Factor("noise", 3),))
-SQUARE = Grid((Factor("x", 9), Factor("y", 9)))
+GRID = FactorGrid(
+    (Factor("fixed", 1), Factor("shape", 4), Factor("x", 5), Factor("y", 120)), hidden=(Factor("noise", 3),)
+)
+SQUARE = FactorGrid((Factor("x", 9), Factor("y", 9)))
 SMALL = Irs(samples=2000)
 NOISE = np.random.default_rng(1).uniform(-1, 1, size=(GRID.size, 3))
 
@@ -71,7 +73,7 @@ def test_draws_hold_each_factor_at_evenly_spread_values_equally_often():
         assert np.ptp(np.diff(values)) <= 1
         free = [factor for factor in (1, 2, 3) if factor != held]
         assert np.all(np.abs(np.corrcoef(factors[:, [held, *free]].T)[0, 1:]) < 0.1)
-        assert len(np.unique(GRID.hidden_of(indices))) == 3
+        assert len(np.unique(GRID.values_of(indices)[..., -1])) == 3
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_latents_of_one_factor_each_score_1(code):
 
 def test_values_that_no_image_has_are_not_drawn():
     rows = np.stack(np.meshgrid([0, 2, 7], np.arange(6), [1]), axis=-1).reshape(-1, 3)
-    space = Table((Factor("a", 9), Factor("b", 6), Factor("c", 2)), rows)  # c has two values, but shows one
+    space = FactorTable((Factor("a", 9), Factor("b", 6), Factor("c", 2)), rows)  # c has two values, but shows one
     draws = SMALL.draw(space, np.random.default_rng(0))
     assert set(draws) == {"factor 0", "factor 1"}
     assert set(space.factors_of(draws["factor 0"])[:, 0]) == {0, 2, 7}
@@ -144,10 +146,10 @@ def test_the_same_draws_give_the_same_score_with_every_setting():
 @pytest.mark.parametrize(
     "space",
     [
-        Table((), np.zeros((9, 0), int)),
-        Grid((Factor("a", 1),), hidden=(Factor("b", 9),)),
-        Grid((Factor("a", 9),)),
-        Table((Factor("a", 6), Factor("b", 6)), np.stack([np.arange(6), np.arange(6)], axis=1)),
+        FactorTable((), np.zeros((9, 0), int)),
+        FactorGrid((Factor("a", 1),), hidden=(Factor("b", 9),)),
+        FactorGrid((Factor("a", 9),)),
+        FactorTable((Factor("a", 6), Factor("b", 6)), np.stack([np.arange(6), np.arange(6)], axis=1)),
     ],
     ids=["no factors", "constant", "nothing else varies", "continuous"],
 )

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors import Factor, Grid, Table
+from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import configured
@@ -65,7 +65,7 @@ def test_codes_are_found_whether_by_table_or_by_search(count, seed):
     from lddr.metrics import plan
 
     generator = np.random.default_rng(seed)
-    space = Grid((Factor("a", 100),))
+    space = FactorGrid((Factor("a", 100),))
     images = np.unique(generator.integers(100, size=count))
     codes = generator.normal(size=(len(images), 3)).astype(np.float32)
     wanted = generator.choice(images, size=(4, 2))
@@ -100,7 +100,7 @@ def test_continuous_factors_are_left_out_with_the_reason_or_binned():
     ranks = np.argsort(np.argsort(angles))
     values = tuple(sorted(angles.tolist()))
     colours = generator.integers(3, size=100)
-    table = Table((Factor("angle", 100, values), Factor("colour", 3)), np.stack([ranks, colours], axis=1))
+    table = FactorTable((Factor("angle", 100, values), Factor("colour", 3)), np.stack([ranks, colours], axis=1))
     space, left_out = scorable(table)
     assert space.names == ("colour",)
     assert "100 different numbers in 100 images" in left_out["angle"]
@@ -112,6 +112,6 @@ def test_continuous_factors_are_left_out_with_the_reason_or_binned():
 
 
 def test_words_and_grids_are_never_continuous():
-    table = Table((Factor("name", 3, ("a", "b", "c")),), np.arange(3)[:, None])
+    table = FactorTable((Factor("name", 3, ("a", "b", "c")),), np.arange(3)[:, None])
     assert scorable(table)[0].names == ("name",)
     assert scorable(CIRCLES.space) == (CIRCLES.space, {})

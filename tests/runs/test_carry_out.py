@@ -6,8 +6,8 @@ import torch
 
 from lddr.cli import main
 from lddr.config import configure
-from lddr.data.array import ArrayDataset
 from lddr.data.dataset import identity
+from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.models import models

@@ -153,7 +153,7 @@ def test_capturing_the_networks_changes_nothing_but_rounding(monkeypatch):
 
 @pytest.mark.parametrize("name", ["dsprites", "rooms"])
 def test_images_kept_on_the_device_make_the_same_batches(name, monkeypatch):
-    from lddr.data.array import ArrayDataset
+    from lddr.data.in_memory import ArrayDataset
 
     whole = load_dataset(name, 32)
     few = ArrayDataset(whole.images(np.arange(0, len(whole), len(whole) // 500)))

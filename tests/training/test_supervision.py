@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.latents.categorical import Categorical
@@ -17,7 +17,7 @@ from lddr.training.supervision import Supervision
 
 @given(st.integers(2, 64), st.integers(2, 64))
 def test_factor_values_go_to_distinct_categories_at_even_distances(size, categories):
-    space = Grid((Factor("a", size),))
+    space = FactorGrid((Factor("a", size),))
     found = bins(np.arange(size)[:, np.newaxis], space, categories)[:, 0].numpy()
     assert found[0] == 0
     assert found[-1] == categories - 1
@@ -26,7 +26,7 @@ def test_factor_values_go_to_distinct_categories_at_even_distances(size, categor
 
 
 def test_the_papers_active_categories():
-    space = Grid((Factor("size", 2), Factor("height", 3), Factor("object", 183), Factor("full", 64)))
+    space = FactorGrid((Factor("size", 2), Factor("height", 3), Factor("object", 183), Factor("full", 64)))
     active = active_values(space, 6, 64)
     assert active.sum(1).tolist() == [2, 3, 64, 64, 64, 64]
     assert active[0].nonzero().flatten().tolist() == [0, 63]
@@ -46,7 +46,7 @@ def test_labels_are_drawn_once_by_their_own_seed_and_split():
     assert not np.array_equal(train, other)
 
 
-SPACE = Grid((Factor("a", 3), Factor("b", 5)))
+SPACE = FactorGrid((Factor("a", 3), Factor("b", 5)))
 FACTORS = np.array([[0, 4], [2, 1], [1, 0]])
 
 
@@ -106,7 +106,7 @@ def test_mistakes_are_sentences(loss, latent, num_latents, dataset, sentence):
 
 
 def test_images_without_factors_cannot_supervise():
-    from lddr.data.array import ArrayDataset
+    from lddr.data.in_memory import ArrayDataset
 
     with pytest.raises(UserError, match="has no factors to supervise with"):
         Supervision("bce").check_dataset(Gaussian(), ArrayDataset(np.zeros((4, 16, 16), np.uint8)))
@@ -119,7 +119,7 @@ def test_more_labels_than_images_are_a_sentence():
 
 @pytest.mark.parametrize("size", [27, 53])
 def test_ties_go_up_where_floating_point_would_break_them(size):
-    found = bins(np.arange(size)[:, np.newaxis], Grid((Factor("a", size),)), 64)[:, 0].tolist()
+    found = bins(np.arange(size)[:, np.newaxis], FactorGrid((Factor("a", size),)), 64)[:, 0].tolist()
     from fractions import Fraction
 
     exact = [int(Fraction(j * 63, size - 1) + Fraction(1, 2)) for j in range(size)]

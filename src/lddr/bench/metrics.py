@@ -12,7 +12,7 @@ from rich.progress import track
 from lddr.bench.table import show
 from lddr.bench.timing import interleaved
 from lddr.data.dataset import Dataset, Images, as_floats, stream
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
 from lddr.metrics.evaluate import configured
 from lddr.metrics.metric import ModelMetric
@@ -33,7 +33,7 @@ class CarsSized(Dataset):
     def __init__(self) -> None:
         self._rooms = load_dataset("rooms")
         self.image_shape = self._rooms.image_shape
-        self.space = Grid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", 183)))
+        self.space = FactorGrid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", 183)))
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return self._rooms.images(np.asarray(indices) * (len(self._rooms) // len(self)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.factors import Factor, Table
+from lddr.data.factors import Factor, FactorTable
 from lddr.errors import UserError
 
 FILE_COLUMNS = ("file", "filename", "image", "path")  # a column of factors.csv that names the picture of its row
@@ -14,14 +14,14 @@ FILE_COLUMNS = ("file", "filename", "image", "path")  # a column of factors.csv 
 Columns = dict[str, NDArray]  # name → one number or word per image
 
 
-def factor_table(columns: Columns, count: int) -> Table:
+def factor_table(columns: Columns, count: int) -> FactorTable:
     """The factor space of `count` images: the values of a factor are the distinct entries of its column, sorted."""
     factors, numbers = [], [np.zeros((count, 0), np.int64)]
     for name, column in columns.items():
         values, codes = np.unique(column, return_inverse=True)
         factors.append(Factor(name, len(values), tuple(values.tolist())))
         numbers.append(codes.reshape(count, 1))
-    return Table(factors, np.concatenate(numbers, axis=1))
+    return FactorTable(factors, np.concatenate(numbers, axis=1))
 
 
 def columns_of_csv(path: Path, files: list[str]) -> Columns:

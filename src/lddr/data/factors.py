@@ -86,7 +86,7 @@ class FactorSpace(ABC):
 
 
 @dataclass(frozen=True)
-class Grid(FactorSpace):
+class FactorGrid(FactorSpace):
     """Every combination of the factor values, the last factor turning fastest.
 
     `hidden` factors change the image but are no ground truth (SmallNORB's instance): they turn faster still, take
@@ -124,10 +124,6 @@ class Grid(FactorSpace):
     def factors_of(self, indices: ArrayLike) -> Indices:
         return self.values_of(indices)[..., : len(self.factors)]
 
-    def hidden_of(self, indices: ArrayLike) -> Indices:
-        """The hidden factor values of images: (…) → (…, hidden)."""
-        return self.values_of(indices)[..., len(self.factors) :]
-
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
         columns = _checked_columns(factors, self.factors)
         shape = columns.shape[:-1]
@@ -140,16 +136,12 @@ class Grid(FactorSpace):
         drawn[..., factor] = wanted
         return self.number_of(drawn)
 
-    def sample_hidden(self, generator: np.random.Generator, indices: ArrayLike) -> Indices:
-        """The same ground truth with fresh hidden factors: (…) → (…)."""
-        return self.indices_of(self.factors_of(indices), generator)
-
     def _hidden(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Indices:
         columns = [generator.integers(factor.size, size=shape, dtype=np.int64) for factor in self.hidden]
         return np.stack(columns, axis=-1) if columns else np.zeros((*shape, 0), np.int64)
 
 
-class Table(FactorSpace):
+class FactorTable(FactorSpace):
     """Images with a table of factor values, a row each: any of the combinations, in any order, or no factors at all."""
 
     def __init__(self, factors: Sequence[Factor], rows: ArrayLike) -> None:

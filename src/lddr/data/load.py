@@ -9,7 +9,7 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
     """The dataset called `name`, or the images of the folder or .npz file `name`."""
     settings = {} if resolution is None else {"resolution": resolution}
     if _is_path(name):
-        from lddr.data.folder import OwnImages
+        from lddr.data.own_images import OwnImages
 
         return OwnImages(Path(name).expanduser(), **settings)
     return datasets[name](**settings)

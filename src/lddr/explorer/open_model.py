@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from lddr.data.array import as_images
 from lddr.data.dataset import Dataset, stream
+from lddr.data.in_memory import as_images
 from lddr.errors import UserError
 from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
 from lddr.explorer.scores import Information

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lddr.data.factors import FactorSpace, Indices, Table
+from lddr.data.factors import FactorSpace, FactorTable, Indices
 from lddr.metrics.information import Floats, Whole
 from lddr.metrics.metric import Sample, UndefinedError
 
@@ -25,7 +25,7 @@ def holdable(space: FactorSpace, at_least: int) -> list[int]:
 
 def occurring(space: FactorSpace, factor: int) -> Whole:
     """The values of a factor that some image has: in a table, a bin or a value may be empty."""
-    return np.unique(space.rows[:, factor]) if isinstance(space, Table) else np.arange(space.sizes[factor])
+    return np.unique(space.rows[:, factor]) if isinstance(space, FactorTable) else np.arange(space.sizes[factor])
 
 
 def points_per_factor(generator: np.random.Generator, factors: list[int], points: int) -> dict[int, int]:

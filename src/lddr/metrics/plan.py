@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.dataset import Dataset, Images, as_floats, stream
-from lddr.data.factors import Factor, FactorSpace, Indices, Table
+from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.metrics.metric import CodeTable, Draws, Metric, Sample, UndefinedError
@@ -130,7 +130,7 @@ def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, 
 
     A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out.
     """
-    if not isinstance(space, Table):
+    if not isinstance(space, FactorTable):
         return space, {}
     factors, columns, left_out = [], [], {}
     for factor, column in zip(space.factors, space.rows.T, strict=True):
@@ -146,7 +146,7 @@ def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, 
             factors.append(Factor(factor.name, bins))
             columns.append(np.digitize(numbers, edges[1:-1]))
     rows = np.stack(columns, axis=1) if columns else np.zeros((space.size, 0), np.int64)
-    return Table(factors, rows), left_out
+    return FactorTable(factors, rows), left_out
 
 
 def _is_continuous(factor: Factor, images: int) -> bool:

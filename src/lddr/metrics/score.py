@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.console import TaskBars
 from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.dataset import stream
-from lddr.data.factors import Indices, Table
+from lddr.data.factors import FactorTable, Indices
 from lddr.errors import UserError
 from lddr.metrics.evaluate import Entries, Settings, configured, cores, entries_of
 from lddr.metrics.information import checked
@@ -19,7 +19,7 @@ from lddr.metrics.plan import Encoded, check_factors, scorable
 
 def score_codes(
     codes: ArrayLike,
-    factors: ArrayLike | Table,
+    factors: ArrayLike | FactorTable,
     names: Iterable[str] | None = None,
     *,
     settings: Settings | None = None,
@@ -33,7 +33,7 @@ def score_codes(
     Metrics that train have the samples divided at random, in the proportion of the published sizes and never above
     them. `bins` is how many bins a continuous factor is put into (None: it is left out).
     """
-    table = factors if isinstance(factors, Table) else _table(factors)
+    table = factors if isinstance(factors, FactorTable) else _table(factors)
     space, left_out = scorable(table, bins)
     values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
     known = Encoded(space, np.arange(space.size), values)
@@ -63,7 +63,7 @@ def divided(metric: Metric, count: int, seed: int, name: str) -> Draws:
     return {part: order[first:last] for part, first, last in zip(wanted, [0, *ends], ends, strict=False)}
 
 
-def read_codes(path: Path) -> tuple[NDArray, Table]:
+def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
     """The arrays `codes` (samples, latents), `factors` (samples, factors) and `factor_names` of an .npz file."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -79,7 +79,7 @@ def read_codes(path: Path) -> tuple[NDArray, Table]:
     return codes, factor_table(columns_of_npz(path, len(codes)), len(codes))
 
 
-def _table(factors: ArrayLike) -> Table:
+def _table(factors: ArrayLike) -> FactorTable:
     array = np.asarray(factors)
     if array.ndim != 2:
         raise UserError(f"expected factors of shape (samples, factors), got {array.shape}")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import mpi3d
 from lddr.errors import UserError
 
@@ -94,7 +94,7 @@ def test_another_array_is_refused(data: Path, images: np.ndarray, found: str) ->
 
 
 def test_a_compressed_file_is_converted_once(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Grid((Factor("colour", 4), Factor("shape", 5)))
+    small = FactorGrid((Factor("colour", 4), Factor("shape", 5)))
     monkeypatch.setattr(mpi3d, "SPACES", {small.size: small})
     (data / "mpi3d_toy").mkdir(parents=True)
     images = np.random.default_rng(0).integers(256, size=(20, 64, 64, 3), dtype=np.uint8)

@@ -65,7 +65,7 @@ def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(norb: SmallNORB) -
     first, azimuth, lighting, instance = (images[:, y, x, 0] for y in (16, 48) for x in (16, 48))
     factors = np.stack([first // 9, first % 9, azimuth, lighting], axis=-1)
     np.testing.assert_array_equal(factors, norb.space.factors_of(numbers))
-    np.testing.assert_array_equal(instance, norb.space.hidden_of(numbers)[:, 0])
+    np.testing.assert_array_equal(instance, norb.space.values_of(numbers)[:, -1])
     np.testing.assert_array_equal(norb.space.indices_of(factors), numbers // 10 * 10)
 
 

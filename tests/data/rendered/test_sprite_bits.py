@@ -33,7 +33,8 @@ def test_the_drawing_is_the_real_picture(source: str, count: int) -> None:
 
 
 def test_as_many_pixels_are_lit_as_in_the_real_pictures(all_sprites: np.ndarray) -> None:
-    lit = np.bitwise_count(all_sprites).sum(axis=-1, dtype=np.int64)
+    bits = np.array([number.bit_count() for number in range(256)], np.uint8)
+    lit = bits[all_sprites.view(np.uint8)].sum(axis=-1, dtype=np.int64)
     turns, places = np.ones(39, int), np.ones(STEPS, int)
     turns[0] = places[0] = 2  # the first of 40 orientations and of 32 positions comes once more as the last
     assert tuple(np.einsum("skoyx,o,y,x->s", lit, turns, places, places)) == LIT

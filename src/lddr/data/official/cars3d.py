@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.arrays import Chunk, MappedImages, converted, damaged, described
+from lddr.data.conversion import Chunk, MappedImages, converted, damaged, described
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.locations import find
 from lddr.data.official.base import SIDE, Official, resized
 
@@ -33,7 +33,7 @@ class Cars3D(Official):
             members="data/cars",
         ),
     )
-    space = Grid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", CARS)))
+    space = FactorGrid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", CARS)))
     image_shape = (SIDE, SIDE, 3)
 
     @classmethod

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.data.arrays import MappedImages, Rows, converted, damaged
+from lddr.data.array_files import array_in
+from lddr.data.conversion import MappedImages, Rows, converted, damaged
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid, whole_numbers
+from lddr.data.factors import Factor, FactorGrid, whole_numbers
 from lddr.data.official.base import SIDE, Official
 from lddr.data.rendered.sprite_bits import drawn_sprites
-from lddr.data.stored import stored
 from lddr.data.variants import coloured, noisy
 from lddr.errors import UserError
 
@@ -48,7 +48,7 @@ class DSprites(Official):
             size=28024106,
         ),
     )
-    space = Grid(
+    space = FactorGrid(
         (
             Factor("shape", 3, ("square", "ellipse", "heart")),
             Factor("scale", 6, _evenly(0.5, 1, 6)),
@@ -126,7 +126,7 @@ def halved(images: Images) -> Images:
 
 def _packed(path: Path, count: int) -> Iterator[Rows]:
     """The images of the file as bits, eight pixels in a byte."""
-    masks = stored(path, "imgs")
+    masks = array_in(path, "imgs")
     masks.expect((count, SIDE, SIDE))
     for chunk in masks.chunks():
         if chunk.max() > 1:

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from lddr.data.arrays import MappedImages, converted, damaged, described
+from lddr.data.array_files import NpzArray
+from lddr.data.conversion import MappedImages, converted, damaged, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
-from lddr.data.stored import NpzArray
 
 ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"
 
 
-def _space(colours: int, shapes: int) -> Grid:
+def _space(colours: int, shapes: int) -> FactorGrid:
     sizes = {
         "colour": colours,
         "shape": shapes,
@@ -22,7 +22,7 @@ def _space(colours: int, shapes: int) -> Grid:
         "horizontal axis": 40,
         "vertical axis": 40,
     }
-    return Grid(tuple(Factor(name, size) for name, size in sizes.items()))
+    return FactorGrid(tuple(Factor(name, size) for name, size in sizes.items()))
 
 
 SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer file and the older one, by length
@@ -41,7 +41,7 @@ class MPI3D(Official):
         return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
 
 
-def _space_of(images: NpzArray) -> Grid:
+def _space_of(images: NpzArray) -> FactorGrid:
     """The factor space of the file's length; nothing else is accepted, because it would be numbered wrongly."""
     length = images.shape[0] if images.shape else 0
     if length not in SPACES:

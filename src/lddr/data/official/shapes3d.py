@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.arrays import MappedImages, Shape, converted, damaged, described
+from lddr.data.array_files import HDF5_SUFFIXES, array_in
+from lddr.data.conversion import MappedImages, Shape, converted, damaged, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
-from lddr.data.stored import HDF5_SUFFIXES, stored
 
 HDF5 = "3dshapes/3dshapes.h5"
 NPZ = "3dshapes/look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz"
@@ -31,7 +31,7 @@ class Shapes3D(Official):
             size=267573662,
         ),
     )
-    space = Grid(
+    space = FactorGrid(
         (
             Factor("floor hue", 10),
             Factor("wall hue", 10),
@@ -44,7 +44,7 @@ class Shapes3D(Official):
     image_shape = (SIDE, SIDE, 3)
 
     def _open(self, paths: list[Path]) -> MappedImages:
-        images = stored(paths[0], "images")
+        images = array_in(paths[0], "images")
         images.expect((self.space.size, *self.image_shape))
         if images.path.suffix in HDF5_SUFFIXES:
             _check_labels(images.path, (self.space.size, len(self.space.factors)))
@@ -52,7 +52,7 @@ class Shapes3D(Official):
 
 
 def _check_labels(path: Path, shape: Shape) -> None:
-    labels = stored(path, "labels")
+    labels = array_in(path, "labels")
     if labels.shape != shape:
         expected, found = (described(size, labels.dtype) for size in (shape, labels.shape))
         raise damaged(path, f"the array 'labels' to be {expected}", found)

@@ -13,10 +13,10 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.arrays import Chunk, MappedImages, Shape, converted, damaged
+from lddr.data.conversion import Chunk, MappedImages, Shape, converted, damaged
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
-from lddr.data.factors import Factor, Grid, Indices
+from lddr.data.factors import Factor, FactorGrid, Indices
 from lddr.data.official.base import SIDE, Official, resized
 
 BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
@@ -49,7 +49,7 @@ class SmallNORB(Official):
         Remote(path=f"small_norb/{name}.gz", url=f"{ADDRESS}/{name}.gz", checksum=f"sha256:{digest}", size=size)
         for name, (size, digest) in PUBLISHED.items()
     )
-    space = Grid(
+    space = FactorGrid(
         (
             Factor("category", 5, ("animal", "human", "airplane", "truck", "car")),
             Factor("elevation", 9, tuple(range(30, 71, 5))),
@@ -65,7 +65,7 @@ class SmallNORB(Official):
         return converted(self.name, paths, 1, shape, lambda: _chunks(paths[:3], paths[3:], self.space))
 
 
-def _chunks(training: list[Path], testing: list[Path], space: Grid) -> Iterator[Chunk]:
+def _chunks(training: list[Path], testing: list[Path], space: FactorGrid) -> Iterator[Chunk]:
     """The left images in the order of the files, with the numbers that their factors give them."""
     numbers = np.concatenate([_numbers(cat, info, space) for _, cat, info in (training, testing)])
     filled = np.bincount(numbers, minlength=space.size)
@@ -77,7 +77,7 @@ def _chunks(training: list[Path], testing: list[Path], space: Grid) -> Iterator[
         yield some, resized(both[:, 0])[..., np.newaxis]
 
 
-def _numbers(cat: Path, info: Path, space: Grid) -> Indices:
+def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:
     """The number of each image, by its category, elevation, azimuth, lighting and instance."""
     category = np.concatenate(list(_matrix(cat, INTEGERS, (PER_SPLIT,))))
     instance, elevation, azimuth, lighting = np.concatenate(list(_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
 from lddr.data.dataset import Dataset, Images, datasets
-from lddr.data.factors import Factor, Grid, Indices
+from lddr.data.factors import Factor, FactorGrid, Indices
 from lddr.data.rendered.stamps import stamped
 from lddr.errors import UserError
 
@@ -37,7 +37,9 @@ class Circles(Dataset):
     title = "Circles"
     summary = "one disc, anywhere (the paper's Circles)"
     origin = "drawn"
-    space = Grid(tuple(Factor(axis, VALUES, tuple(np.linspace(LOW, HIGH, VALUES).tolist())) for axis in ("x", "y")))
+    space = FactorGrid(
+        tuple(Factor(axis, VALUES, tuple(np.linspace(LOW, HIGH, VALUES).tolist())) for axis in ("x", "y"))
+    )
     image_shape = (64, 64, 1)
     is_fixed = False
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.data.dataset import Dataset, Images, datasets
-from lddr.data.factors import Factor, Grid
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.rendered.raycast import Floats
 from lddr.data.rendered.room_light import AZIMUTHS, SCALES, SOLIDS, lights
 from lddr.errors import UserError
@@ -53,7 +53,7 @@ class Rooms(Dataset):
     title = "rooms"
     summary = "A coloured object in a coloured room: Shapes3D drawn here."
     origin = "drawn"
-    space = Grid(
+    space = FactorGrid(
         (
             Factor("floor hue", len(HUES), HUES),
             Factor("wall hue", len(HUES), HUES),

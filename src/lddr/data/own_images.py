@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from lddr.data.arrays import MappedImages, Rows, Shape, converted
+from lddr.data.array_files import NpzArray
 from lddr.data.columns import columns_of_csv, columns_of_npz, factor_table
+from lddr.data.conversion import MappedImages, Rows, Shape, converted
 from lddr.data.dataset import Dataset, Images
 from lddr.data.pictures import flattened
-from lddr.data.stored import NpzArray
 from lddr.errors import UserError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")

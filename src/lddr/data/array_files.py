@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from lddr.data.arrays import MappedImages, Rows, Shape, damaged, described
+from lddr.data.conversion import MappedImages, Rows, Shape, damaged, described
 
 CHUNK = 16 << 20  # bytes handed on at once
 SLAB = 256 << 20  # bytes of an HDF5 file read at once: whole rows of its compressed blocks, so that each is read once
@@ -50,7 +50,7 @@ class StoredArray(ABC):
             raise damaged(self.path, f"the array {self.key!r} to be {described(shape)}", found)
 
 
-def stored(path: Path, key: str) -> StoredArray:
+def array_in(path: Path, key: str) -> StoredArray:
     """The array under this key of an .npz or HDF5 file."""
     return Hdf5Array(path, key) if path.suffix in HDF5_SUFFIXES else NpzArray(path, key)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.dataset import Dataset, Images
-from lddr.data.factors import FactorSpace, Table
+from lddr.data.factors import FactorSpace, FactorTable
 from lddr.errors import UserError
 
 
@@ -36,7 +36,7 @@ class ArrayDataset(Dataset):
         self._images = np.rint(floats * 255).astype(np.uint8)
         if not len(floats):
             raise UserError("there are no images to learn from")
-        self.space = space or Table((), np.zeros((len(floats), 0), np.int64))
+        self.space = space or FactorTable((), np.zeros((len(floats), 0), np.int64))
         self.image_shape = self._images.shape[1:]
         self.name = self.title = f"array-{hashlib.sha256(self._images.tobytes()).hexdigest()[:8]}"
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lddr.data import arrays
-from lddr.data.arrays import Chunk, MappedImages, converted
+from lddr.data import conversion
+from lddr.data.conversion import Chunk, MappedImages, converted
 from lddr.errors import UserError
 
 SHAPE = (600, 4, 3)
@@ -164,7 +164,7 @@ def test_too_little_space_is_said_before_anything_is_written(
     cache: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(arrays.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
+    monkeypatch.setattr(conversion.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
     with pytest.raises(UserError, match=r"converting some once needs 6144 MB in .*arrays, where 5 MB are free"):
         converted("some", [source], 1, (500_000, 64, 64, 3), counted(np.zeros(1, np.uint8), calls))
     assert not calls
@@ -203,7 +203,7 @@ PROCESS = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from lddr.data.arrays import converted
+from lddr.data.conversion import converted
 
 source, log = map(Path, sys.argv[1:])
 images = np.random.default_rng(0).integers(256, size=(600, 4, 3), dtype=np.uint8)

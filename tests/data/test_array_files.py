@@ -9,8 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
-from lddr.data import stored as module
-from lddr.data.stored import Hdf5Array, NpzArray, stored
+from lddr.data import array_files as module
+from lddr.data.array_files import Hdf5Array, NpzArray, array_in
 from lddr.errors import UserError
 
 SHAPE = (50, 6, 5)
@@ -43,7 +43,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHUNK", rows_at_once * IMAGES[0].nbytes)
     monkeypatch.setattr(module, "SLAB", slab)
-    array = stored(path, "images")
+    array = array_in(path, "images")
     chunks = [chunk.copy() for chunk in array.chunks()]
     assert array.shape == SHAPE
     assert max(map(len, chunks)) <= rows_at_once
@@ -51,7 +51,7 @@ def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypa
 
 
 def test_only_a_plain_npz_is_mapped_in_place(path: Path) -> None:
-    rows = stored(path, "images").mapped()
+    rows = array_in(path, "images").mapped()
     assert (rows is not None) == (path.name == "plain.npz")
     if rows:
         assert rows.path == path
@@ -60,20 +60,20 @@ def test_only_a_plain_npz_is_mapped_in_place(path: Path) -> None:
 
 def test_a_missing_key_is_said_with_those_that_are_there(path: Path) -> None:
     with pytest.raises(UserError, match=rf"{path.name}: expected an array 'imgs', found .*images"):
-        stored(path, "imgs")
+        array_in(path, "imgs")
 
 
 @pytest.mark.parametrize("part", [0, 0.3, 0.7, 0.99])
 def test_a_file_cut_short_is_refused(path: Path, part: float) -> None:
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
     with pytest.raises(UserError, match=rf"{path.name}: expected a whole .*, found a broken one"):
-        list(stored(path, "images").chunks())
+        list(array_in(path, "images").chunks())
 
 
 def test_another_kind_of_file_is_refused(path: Path) -> None:
     path.write_text("<html>404</html>")
     with pytest.raises(UserError, match=rf"{path.name}: expected a whole .*, found a broken one"):
-        stored(path, "images")
+        array_in(path, "images")
 
 
 def place_of_data(path: Path) -> int:
@@ -93,7 +93,7 @@ def test_a_flipped_bit_is_noticed(tmp_path: Path, name: str) -> None:
     content[place_of_data(path)] ^= 0x10
     path.write_bytes(content)
     with pytest.raises(UserError, match=rf"{name}: expected .*, found"):
-        list(stored(path, "images").chunks())
+        list(array_in(path, "images").chunks())
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_another_shape_or_type_is_refused(tmp_path: Path, kind: str, shape: tupl
         with h5py.File(path, "w") as file:
             file["images"] = array
     with pytest.raises(UserError, match=f"{kind}: expected the array 'images' to be 50x6x5 uint8, found {found}"):
-        stored(path, "images").expect(SHAPE)
+        array_in(path, "images").expect(SHAPE)
 
 
 def test_a_group_is_no_array(tmp_path: Path) -> None:
