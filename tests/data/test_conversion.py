@@ -76,7 +76,7 @@ def test_a_file_too_short_for_its_rows_is_refused(tmp_path: Path) -> None:
 def test_rows_are_right_after_the_pages_were_let_go(
     mapped: MappedImages, images: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrays, "KEPT", -(2**60))  # always too much
+    monkeypatch.setattr(conversion, "KEPT", -(2**60))  # always too much
     for _ in range(3):
         np.testing.assert_array_equal(mapped.take(range(600)), images)
 

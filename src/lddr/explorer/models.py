@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 
 from lddr.data.dataset import Dataset, datasets, stream
-from lddr.data.folder import SUFFIXES
+from lddr.data.own_images import SUFFIXES
 from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
