@@ -38,6 +38,10 @@ class Registry(Generic[T]):
         """Answer a name that is no more with the one that took its place."""
         self._retired[name] = successor
 
+    def registered(self) -> list[str]:
+        """The names in the order in which they were registered."""
+        return list(self._fill())
+
     def _fill(self) -> dict[str, T]:
         if not self._filled:
             for home in self._homes:

@@ -10,7 +10,7 @@ from lddr.metrics.metric import metrics
 from lddr.report.loaded import LoadedRun
 from lddr.runs.index import list_runs, read_run
 from lddr.trained import train
-from tests.report.grouped import invented, labelled, runs_of
+from tests.report.grouped import labelled, runs_of
 from tests.run_folders import completed
 
 
@@ -53,14 +53,15 @@ def compared_runs():
 
 
 @pytest.fixture
-def logged_run(tmp_path):
+def logged_run(make_run):
     records = [
         {"step": 100, "loss": 9.0, "elbo": -9.0, "reconstruction": 8.0, "kl": 1.0},
         {"step": 200, "loss": 7.0, "elbo": -7.0, "reconstruction": 5.0, "kl": 2.0, "total_correlation": 0.5},
         {"step": 300, "loss": 6.0, "elbo": -6.0, "reconstruction": 3.0, "kl": 3.0, "total_correlation": 0.25},
     ]
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return invented(folder=tmp_path, noise_start=0.5, noise_end=2.0, steps=301)
+    run = make_run("dvae", "circles", steps=301)
+    run.files.log_file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return run
 
 
 @pytest.fixture(scope="session")

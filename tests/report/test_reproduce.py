@@ -1,8 +1,11 @@
+import json
 import shlex
 
 import pytest
 
 from lddr import cli
+from lddr.config import settings_of
+from lddr.models import models
 from lddr.report.groups import collect
 from lddr.report.reproduce import commands, compare_command, evaluation_commands, report_command, training_commands
 
@@ -46,6 +49,45 @@ def test_the_commands_train_the_same_runs(make_run, carried_out, model, dataset,
     trained = carried_out(training_commands(runs))
     assert [config.training.seed for config, _ in trained] == [0, 2, 10]
     assert {str(out / config.run_name) for config, out in trained} == {str(run.folder) for run in runs}
+
+
+ODD = {"learning_rate": 0.000123456789, "noise_end": 1.23456789, "low": -1.00000001, "beta": 1.2345678}
+LABELLED = {"labels": 7, "omega": 0.1 + 0.2, "validation_share": 1 / 3}
+
+
+@pytest.mark.parametrize("model", [*models, "categorical+elbo"])
+def test_every_run_has_a_command_that_gives_its_own_fingerprint(make_run, carried_out, model):
+    """With every digit of its numbers, with labels, and where a preset has a resolution and the run has none."""
+    known = settings_of(model)
+    losses = {"supervision": models[model].family.supervisions[0]} | LABELLED
+    runs = [
+        make_run(model, "dsprites", preset="quick"),
+        make_run(model, "dsprites", width=16, initialiser="uniform", steps=30_000),  # as quick, but for the pixels
+        make_run(model, "rooms", preset="quick", **{name: value for name, value in ODD.items() if name in known}),
+        make_run(model, "my $(images); of 'cars'", resolution=48, **losses),
+    ]
+    trained = carried_out(training_commands(runs))
+    assert [config.fingerprint for config, _ in trained] == [run.files.config.fingerprint for run in runs]
+    assert [config for config, _ in trained] == [run.files.config for run in runs]
+
+
+def test_a_run_of_another_version_is_named(make_run):
+    run = make_run("dvae", "dsprites")
+    content = json.loads(run.files.config_file.read_text())
+    content["settings"]["networks"]["depth; rm -r"] = "$(ls)"
+    run.files.config_file.write_text(json.dumps(content))
+    (line,) = training_commands([run])
+    assert line.startswith(f"# {run.name}: these settings are of another version of lddr")
+
+
+def test_no_value_of_a_file_reaches_the_shell(make_run):
+    run = make_run("dvae", "dsprites")
+    content = json.loads(run.files.config_file.read_text())
+    content["settings"]["training"]["seed"] = "0; rm -r"
+    run.files.config_file.write_text(json.dumps(content))
+    (line,) = training_commands([run])
+    assert line.startswith("# ")
+    assert "\n" not in line
 
 
 def test_a_command_for_every_combination_and_a_loop_over_its_seeds(make_run):

@@ -2,26 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from lddr.metrics.metric import UndefinedError
+from lddr.models import models
 from lddr.report.groups import Group, scores_of
-from lddr.report.paper import SIX
+from lddr.report.palette import families, goals
+from lddr.report.paper import GAINS, SIX
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
 
-PAIRS = (  # the same objective with Gaussian and with discrete latents
-    ("vae", "dvae"),
-    ("factor-vae", "factor-dvae"),
-    ("beta-vae", "beta-dvae"),
-    ("annealed-vae", "annealed-dvae"),
-    ("beta-tcvae", "tc-dvae"),
-    ("dip-vae-i", "dip-dvae-i"),
-    ("dip-vae-ii", "dip-dvae-ii"),
-)
 Pair = tuple[str, str]
 FEWEST = 2  # runs of each
+
+
+def pairs() -> list[Pair]:
+    """Every continuous model with every discrete one of the same objective, those first whose gains the paper tells."""
+    kinds = product(goals(), families(discrete=False), families(discrete=True))
+    found = [(models.name_of(left, goal), models.name_of(right, goal)) for goal, left, right in kinds]
+    return sorted(found, key=lambda pair: pair[1] not in GAINS)
 
 
 @dataclass(frozen=True)
@@ -50,23 +51,23 @@ class Case:
         return self.medians[1] > self.medians[0]
 
 
-def case_of(dataset: str, runs: Sequence[Run], models: Pair, metric: str) -> Case | None:
+def case_of(dataset: str, runs: Sequence[Run], pair: Pair, metric: str) -> Case | None:
     """The runs of two models by one metric; None if there are too few."""
-    scores = [tuple(scores_of([run for run in runs if run.value("model") == model], metric)) for model in models]
-    return Case(dataset, metric, models, *scores) if min(map(len, scores)) >= FEWEST else None
+    scores = [tuple(scores_of([run for run in runs if run.value("model") == model], metric)) for model in pair]
+    return Case(dataset, metric, pair, *scores) if min(map(len, scores)) >= FEWEST else None
 
 
-def cases(groups: Sequence[Group], models: Pair, metrics: Sequence[str] = tuple(SIX)) -> list[Case]:
+def cases(groups: Sequence[Group], pair: Pair, metrics: Sequence[str] = tuple(SIX)) -> list[Case]:
     """Every dataset and metric for which both models have runs."""
-    found = (case_of(group.title, group.unsupervised(), models, metric) for group in groups for metric in metrics)
+    found = (case_of(group.title, group.unsupervised(), pair, metric) for group in groups for metric in metrics)
     return [case for case in found if case]
 
 
-def compared(groups: Sequence[Group], pairs: Sequence[Pair], metrics: Sequence[str]) -> list[list[Case]]:
+def compared(groups: Sequence[Group], wanted: Sequence[Pair], metrics: Sequence[str]) -> list[list[Case]]:
     """The cases of every pair that has some; a sentence if none has."""
-    found = [some for models in pairs if (some := cases(groups, models, metrics))]
+    found = [some for pair in wanted if (some := cases(groups, pair, metrics))]
     if not found:
-        both = " or ".join(f"{model_title(left)} and {model_title(right)}" for left, right in pairs[:2])
+        both = " or ".join(f"{model_title(left)} and {model_title(right)}" for left, right in wanted[:2])
         raise UndefinedError(f"there are no two runs each of {both} with the same metric on one dataset")
     return found
 

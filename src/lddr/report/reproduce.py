@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lddr.command import train_words
 from lddr.errors import UserError
 from lddr.report.groups import Group, unique
 from lddr.report.paper import unpublished_settings
-from lddr.runs.index import Run, Value, flat_settings
-
-NO_FLAGS = {"model", "dataset", "seed", "latent", "objective", "checksum"}  # said otherwise, or a result
+from lddr.runs.index import Run
 
 
 def commands(groups: Sequence[Group]) -> list[str]:
@@ -20,51 +19,23 @@ def commands(groups: Sequence[Group]) -> list[str]:
 
 def training_commands(runs: Sequence[Run]) -> list[str]:
     """One `lddr train` for every combination of settings, in a loop over its seeds."""
-    seeds: dict[str, list[str]] = {}
+    seeds: dict[str, list[int]] = {}
+    others = []
     for run in runs:
-        seeds.setdefault(_train(run), []).append(str(run.value("seed")))
-    return [_looped(command, found) for command, found in seeds.items()]
+        try:
+            config = run.files.config
+        except UserError as reason:
+            others.append(" ".join(f"# {shlex.quote(run.name)}: {reason}".split()))
+            continue
+        words = [*train_words(config, without=("seed",)), "--out", str(run.folder.parent)]
+        seeds.setdefault(shlex.join(words), []).append(config.training.seed)
+    return [*(_looped(command, sorted(found)) for command, found in seeds.items()), *others]
 
 
-def _looped(command: str, seeds: Sequence[str]) -> str:
+def _looped(command: str, seeds: Sequence[int]) -> str:
     if len(seeds) == 1:
         return f"{command} --seed {seeds[0]}"
-    ordered = sorted(seeds, key=lambda seed: (len(seed), seed))
-    return f"for seed in {' '.join(ordered)}; do {command} --seed $seed; done"
-
-
-def _train(run: Run) -> str:
-    """The command without the seed, from the preset that needs fewer flags."""
-    options = [(preset, _differences(run, preset)) for preset in ("paper", "quick")]
-    preset, flags = min(options, key=lambda option: len(option[1]))
-    words = ["lddr", "train", "--model", str(run.value("model")), "--dataset", str(run.value("dataset"))]
-    words += ["--preset", preset] if preset != "paper" else []
-    for name, value in flags.items():
-        words += [f"--{name.replace('_', '-')}", *_words(value)]
-    return shlex.join([*words, "--out", str(run.folder.parent)])
-
-
-def _words(value: Value) -> list[str]:
-    """A value as it is written on the command line; several numbers are several words."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text.split(",")
-
-
-def _differences(run: Run, preset: str) -> dict[str, Value]:
-    """The settings of a run that a preset does not give it."""
-    from lddr.config import configure
-
-    supervision = None if run.value("supervision") is None else str(run.value("supervision"))
-    try:
-        config = configure(str(run.value("model")), str(run.value("dataset")), preset, supervision=supervision)
-        usual = flat_settings(config.as_dict()) | {"supervision": None}
-    except UserError:  # a model of another version: say all
-        usual = {}
-    return {
-        name: value
-        for name, value in run.settings.items()
-        if name not in NO_FLAGS and value is not None and (name not in usual or usual[name] != value)
-    }
+    return f"for seed in {' '.join(map(str, seeds))}; do {command} --seed $seed; done"
 
 
 def evaluation_commands(groups: Sequence[Group]) -> list[str]:

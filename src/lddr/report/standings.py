@@ -7,8 +7,8 @@ import numpy as np
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.groups import Group, scores_of
+from lddr.report.palette import house_place, is_discrete
 from lddr.report.paper import SIX
-from lddr.report.style import house_place, is_discrete
 from lddr.report.titles import method_title
 from lddr.runs.index import Run
 

@@ -1,8 +1,4 @@
-"""The house style of figures: one colour and marker per model everywhere, and pictures as the same bytes.
-
-Gaussian models have dark, cool colours and discrete ones light, warm colours, so that the two families can be told
-apart in grey and by everyone; the objective decides the marker.
-"""
+"""The house style of figures, whatever the user's settings are, and pictures as the same bytes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,25 +14,6 @@ INK, FAINT, PAPER = "#222222", "#9a9a9a", "#ffffff"
 HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
 FIRST, SECOND = "#0072b2", "#d55e00"  # two directions of a grid
 SEQUENTIAL, DIVERGING = "Blues", "RdBu"
-
-COLOURS = {
-    "vae": "#0072b2",
-    "beta-vae": "#332288",
-    "annealed-vae": "#117733",
-    "factor-vae": "#882255",
-    "beta-tcvae": "#00686e",
-    "dip-vae-i": "#5f5f26",
-    "dip-vae-ii": "#444444",
-    "dvae": "#e69f00",
-    "beta-dvae": "#ee8866",
-    "annealed-dvae": "#d9c93f",
-    "factor-dvae": "#f29cc0",
-    "tc-dvae": "#cfae82",
-    "dip-dvae-i": "#b5cc66",
-    "dip-dvae-ii": "#bbbbbb",
-}
-MARKERS = {"elbo": "o", "beta": "s", "annealed": "^", "factor": "D", "tc": "v", "dip-i": "P", "dip-ii": "X"}
-HATCHES = {"masked": "////", "l2": "...."}  # supervision beside the usual one
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",
@@ -110,25 +87,3 @@ def rendered(figure: "Figure", kind: str = "png", dpi: int = 150) -> bytes:
     with house_style():  # ticks are made when they are needed: now
         figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind])
     return buffer.getvalue()
-
-
-def colour(model: str) -> str:
-    return COLOURS.get(model, INK)
-
-
-def marker(model: str) -> str:
-    """The objective's."""
-    from lddr.models import models
-
-    return MARKERS.get(models[model].objective, "o") if model in models else "o"
-
-
-def is_discrete(model: str) -> bool:
-    from lddr.models import models
-
-    return model in models and models[model].family.is_discrete
-
-
-def house_place(model: str) -> int:
-    """The place of a model in tables and figures: Gaussian ones, then discrete ones."""
-    return list(COLOURS).index(model) if model in COLOURS else len(COLOURS)

@@ -15,7 +15,7 @@ def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
     """The run, what it is, its state if one is not finished, the settings that differ, the scores."""
     state = ["state"] if any(run.state != "finished" for run in runs) else []
     settings = [name for name in dict.fromkeys(name for run in runs for name in run.settings) if _differs(name, runs)]
-    knobs = [name for name in settings if name not in ("dataset", "model", "latent", "seed")]
+    knobs = [name for name in settings if name not in ("dataset", "model", "latent", "objective", "seed")]
     seed = ["seed"] if "seed" in settings else []
     headlines = [name for name in _headlines(runs) if name != sort]
     by = [sort] if sort is not None and any(sort in run.scores for run in runs) else []  # must not fall off the edge

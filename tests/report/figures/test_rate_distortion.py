@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.report.figures.figure import figures
-from lddr.report.style import marker
+from lddr.report.palette import marker
 from tests.report.grouped import grouped, invented
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.style import colour, marker
+from lddr.report.palette import colour, marker
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
 

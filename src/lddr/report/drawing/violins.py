@@ -7,7 +7,8 @@ import numpy as np
 
 from lddr.metrics.information import Floats
 from lddr.report.pairs import Case, Pair
-from lddr.report.style import INK, PAPER, colour
+from lddr.report.palette import colour
+from lddr.report.style import INK, PAPER
 from lddr.report.titles import model_title
 
 if TYPE_CHECKING:

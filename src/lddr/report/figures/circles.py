@@ -10,8 +10,9 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.latent_grid import GRID, draw_grid, space_of
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group, scores_of
-from lddr.report.pairs import PAIRS
-from lddr.report.style import HIGHLIGHT, INK, colour, new_figure
+from lddr.report.pairs import pairs
+from lddr.report.palette import colour
+from lddr.report.style import HIGHLIGHT, INK, new_figure
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
 
@@ -25,7 +26,7 @@ UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "ytic
 @figures.add("circles", "Geometry of the latent spaces on Circles", 30)
 def circles(groups: Sequence[Group]) -> Drawn:
     """A row for each family: data, MIG of all runs, latent spaces of the best, the 5th and the 10th."""
-    families = {model: ranked(groups, model) for model in PAIRS[0]}
+    families = {model: ranked(groups, model) for model in pairs()[0]}
     columns = 2 + max(len(shown_places(len(members))) for members in families.values())
     figure = new_figure(2.15 * columns, 4.5)
     panels = figure.subplots(2, columns, squeeze=False)

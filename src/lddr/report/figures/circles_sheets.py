@@ -7,7 +7,7 @@ from lddr.report.drawing.latent_grid import draw_grid, space_of
 from lddr.report.figures.circles import ranked
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.pairs import PAIRS
+from lddr.report.pairs import pairs
 from lddr.report.style import paneled
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
@@ -35,6 +35,6 @@ def _scores_line(run: Run) -> str:
     return f"MIG {100 * run.scores['mig']:.0f}" + ("" if dci is None else f" · DCI {100 * dci:.0f}")
 
 
-for _place, _model in enumerate(PAIRS[0]):
+for _place, _model in enumerate(pairs()[0]):
     _title = f"All latent spaces of the {model_title(_model)} on Circles"
     figures.add(f"circles-{_model}", _title, 31 + _place)(partial(sheet, model=_model))

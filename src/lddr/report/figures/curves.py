@@ -9,7 +9,8 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.curves import logged, model_legend, settled
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.style import colour, paneled
+from lddr.report.palette import colour
+from lddr.report.style import paneled
 from lddr.runs.index import Run
 
 

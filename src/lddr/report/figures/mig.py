@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from lddr.report.drawing.violins import draw_violins, gain_text, handles, violins_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.pairs import PAIRS, Case, compared, wins
+from lddr.report.pairs import Case, compared, pairs, wins
 from lddr.report.style import paneled
 from lddr.report.titles import metric_title, model_title
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
 def by_mig(groups: Sequence[Group]) -> Drawn:
     """A panel for each pair of models, with the datasets along its axis."""
-    found = compared(groups, PAIRS, ["mig"])
+    found = compared(groups, pairs(), ["mig"])
     widest = max(2, *map(len, found))
     figure, panels = paneled(len(found), 2, (1.2 + 1.15 * widest, 3.1))
     for axes, cases in zip(panels, found, strict=True):

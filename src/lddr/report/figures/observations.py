@@ -11,7 +11,8 @@ from lddr.data.dataset import Images
 from lddr.metrics.information import Floats
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.style import FAINT, INK, colour, new_figure
+from lddr.report.palette import colour
+from lddr.report.style import FAINT, INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

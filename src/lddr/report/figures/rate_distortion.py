@@ -7,7 +7,8 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.curves import model_legend
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.style import FAINT, INK, PAPER, colour, marker, paneled
+from lddr.report.palette import colour, marker
+from lddr.report.style import FAINT, INK, PAPER, paneled
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:

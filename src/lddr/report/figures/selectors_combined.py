@@ -7,7 +7,7 @@ from lddr.report.drawing.heat_maps import heat_maps
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.figures.selectors import SELECTORS_TOLD, selector_maps
 from lddr.report.groups import Group
-from lddr.report.style import is_discrete
+from lddr.report.palette import is_discrete
 from lddr.report.titles import model_title
 
 

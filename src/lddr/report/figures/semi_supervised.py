@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
+from lddr.report.palette import colour, hatch
 from lddr.report.standings import RULES, Method, Standing, methods, standings
-from lddr.report.style import HATCHES, INK, colour, new_figure
+from lddr.report.style import INK, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,8 +36,8 @@ def semi_supervised(groups: Sequence[Group]) -> Drawn:
 
 def _draw_bars(axes: "Axes", standing: Standing, methods: Sequence[Method]) -> None:
     for place, name in enumerate(methods):
-        share, hatch = standing.shares.get(name, 0.0), HATCHES.get(name[1], "")
-        axes.barh(place, share, 0.72, color=colour(name[0]), hatch=hatch, edgecolor=INK, linewidth=0.5)
+        share = standing.shares.get(name, 0.0)
+        axes.barh(place, share, 0.72, color=colour(name[0]), hatch=hatch(*name), edgecolor=INK, linewidth=0.5)
         axes.text(share + 1, place, f"{share:.0f}", va="center", fontsize=8)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")

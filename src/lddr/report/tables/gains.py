@@ -6,7 +6,7 @@ from functools import partial
 from operator import methodcaller
 
 from lddr.report.groups import Group
-from lddr.report.pairs import PAIRS, Pair, case_of, cases, wins
+from lddr.report.pairs import Pair, case_of, cases, pairs, wins
 from lddr.report.paper import SIX, paper_gain, paper_results
 from lddr.report.tables.lines import Line, lined_table
 from lddr.report.tables.table import Number, Table, tables
@@ -17,8 +17,8 @@ from lddr.runs.index import Run
 @tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
 def gains(groups: Sequence[Group]) -> Table:
     """A row per pair of models and metric."""
-    table = lined_table("Comparison", groups, [_line(pair, metric) for pair in PAIRS for metric in SIX])
-    return replace(table, notes=(*(told for pair in PAIRS if (told := _told(groups, pair))), *table.notes))
+    table = lined_table("Comparison", groups, [_line(pair, metric) for pair in pairs() for metric in SIX])
+    return replace(table, notes=(*(told for pair in pairs() if (told := _told(groups, pair))), *table.notes))
 
 
 def _line(pair: Pair, metric: str) -> Line:
@@ -39,7 +39,7 @@ def _told(groups: Sequence[Group], pair: Pair) -> str:
     """How often the discrete model is ahead; a case is a metric on a dataset."""
     found = cases(groups, pair)
     claim = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
-    paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == PAIRS[0] else ""
+    paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == pairs()[0] else ""
     return f"{_against(pair, 'against')}: {wins(found)}{paper}" if found else ""
 
 

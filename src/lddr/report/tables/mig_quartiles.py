@@ -5,8 +5,8 @@ from functools import partial
 from operator import methodcaller
 
 from lddr.report.groups import Group
+from lddr.report.palette import house_place
 from lddr.report.paper import paper_mig
-from lddr.report.style import house_place
 from lddr.report.tables.lines import Line, lined_table
 from lddr.report.tables.table import Table, tables
 from lddr.report.titles import model_title

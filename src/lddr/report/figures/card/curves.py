@@ -1,16 +1,18 @@
 """The training of one model: a panel for each term of the loss, and one for the noise scale."""
 
+from contextlib import suppress
 from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lddr.errors import UserError
 from lddr.report.drawing.curves import logged, settled
 from lddr.report.figures.figure import Drawn, card_figures
 from lddr.report.loaded import LoadedRun
-from lddr.report.style import SECOND, colour, paneled
+from lddr.report.palette import colour
+from lddr.report.style import SECOND, paneled
 from lddr.runs.index import Run
-from lddr.schedules import cosine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,16 +38,17 @@ def training_curves(loaded: LoadedRun) -> Drawn:
         axes.plot(columns["step"][seen], values[seen], color=line_colour)
         axes.set(title=name.upper() if name in CAPITALS else name.replace("_", " "), xlabel="step")
         _tidy(axes, values[seen])
-    noise = "" if scale is None else "; the noise scale multiplies the Gumbel noise"
+    noise = "" if scale is None else "; the noise scale multiplies the noise of the latents"
     return Drawn(figure, f"Terms of the loss in nats per image, each the mean since the point before{noise}.")
 
 
 def noise_scale(run: Run, steps: "Floats") -> "Floats | None":
-    """The scale of the Gumbel noise at these steps; None for Gaussian latents, which have none."""
-    start, end, last = (run.number(name) for name in ("noise_start", "noise_end", "steps"))
-    if start is None or end is None or last is None:
-        return None
-    return np.array([cosine(start, end, int(step), int(last)) for step in steps])
+    """How much of its noise the latents' family uses at these steps; None where it is always the same."""
+    with suppress(UserError):
+        latent, last = run.files.config.latent, run.files.config.training.steps
+        if latent.noise_scale(0, last) != latent.noise_scale(last - 1, last):
+            return np.array([latent.noise_scale(int(step), last) for step in steps])
+    return None
 
 
 def _tidy(axes: "Axes", values: "Floats") -> None:
