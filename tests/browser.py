@@ -1,35 +1,5 @@
 """Chromium for tests of pages: what it logs and asks for is kept, so that a test can say that it is nothing."""
 
-import shutil
-from contextlib import contextmanager
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium_path():
-    """Where the system's Chromium is; None leaves it to Playwright to find its own."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@contextmanager
-def launched():
-    """A browser for as long as the block lasts."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
-        yield browser
-        browser.close()
-
 
 class Visit:
     """A page from disk, with everything it said and every address it asked for."""

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from tests.browser import Visit, launched
+from tests.browser import Visit
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads would only wait for each other
 
@@ -10,8 +10,10 @@ os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads woul
 @pytest.fixture(scope="session")
 def chromium():
     """The browser, started once."""
-    with launched() as browser:
-        yield browser
+    from lddr.bench.explore import browser
+
+    with browser() as started:
+        yield started
 
 
 @pytest.fixture

@@ -1,17 +1,11 @@
 import json
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 from lddr.bench import explore
 
 
 def test_everything_is_measured_in_the_browser(chromium, tmp_path, monkeypatch, capsys):
-    @contextmanager
-    def page():  # there is one browser per process
-        opened = chromium.new_page()
-        yield opened
-        opened.close()
-
-    monkeypatch.setattr(explore, "browser", page)
+    monkeypatch.setattr(explore, "browser", lambda: nullcontext(chromium))  # there is one per process
     monkeypatch.setattr(explore, "MOVES", 3)
     monkeypatch.setattr(explore, "OPENINGS", 1)
     monkeypatch.setattr(explore, "RUNS", 5)

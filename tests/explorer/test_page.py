@@ -285,7 +285,7 @@ def test_images_without_factors_are_not_told_to_be_scored_by_factors(own_site, o
     token = own_site.page.get_by_title(folder.name).get_attribute("href").split("/")[-1]
     for view in ("model", "metrics"):
         own_site.open(f"{view}/{token}")
-        assert "its images have none" in own_site.page.locator("main").inner_text()
+        assert "its images have no factors" in own_site.page.locator("main").inner_text()
         assert "lddr evaluate" not in own_site.page.locator("main").inner_text()
 
 

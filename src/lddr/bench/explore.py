@@ -14,13 +14,15 @@ import numpy as np
 
 from lddr.bench.table import show
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 MOVES, OPENINGS, RUNS = 40, 10, 1000
 LIMITS = {"slider": 100.0, "open": 3000.0}  # milliseconds
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+FLAGS += ["--disable-background-networking", "--disable-component-update"]  # it asks nobody but the explorer
 # from the event to the end of the frame that shows the new picture; then a frame of rest
 MOVE = """async place => {
   const slider = document.querySelectorAll(".latent input[type=range]")[0];
@@ -46,7 +48,8 @@ OPENED = """async () => {
 
 def run_bench(out: Path | None) -> None:
     """Measure, print the table and write it."""
-    with TemporaryDirectory() as folder, browser() as page:
+    with TemporaryDirectory() as folder, browser() as chromium:
+        page = chromium.new_page()
         model = write_model(Path(folder) / "model")
         write_runs(Path(folder) / "many", RUNS)
         with explorer(Path(folder) / "model") as address:
@@ -88,18 +91,17 @@ def _runs(page: "Page", address: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def browser() -> Iterator["Page"]:
-    """A page of a headless Chromium."""
+def browser() -> Iterator["Browser"]:
+    """A headless Chromium: the system's, else Playwright's own."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
-        raise UserError(
-            "this needs a browser; get it with: pip install playwright && playwright install chromium"
-        ) from error
+        cure = "pip install playwright && playwright install chromium"
+        raise UserError(f"this needs a browser; get it with: {cure}") from error
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
-        yield chromium.new_page()
+        chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield chromium
         chromium.close()
 
 
@@ -116,18 +118,12 @@ def explorer(root: Path) -> Iterator[str]:
 
 
 def write_model(root: Path) -> str:
-    """A D-VAE of the paper's size with random weights, as a finished run; gives what it is."""
+    """A D-VAE of the paper's size, trained for a step; gives what it is."""
     from lddr.config import configure
-    from lddr.data.dataset import identity
-    from lddr.data.load import load_dataset
-    from lddr.trained import Trained
-    from lddr.training.learner import build_vae, torch_stream
+    from lddr.runs.carry_out import Machine, run
+    from lddr.training.loop import Pace
 
-    config, dataset = configure("dvae", "dsprites"), load_dataset("dsprites")
-    vae = build_vae(config, dataset).initialise(torch_stream(0, "weights"))
-    folder = root / config.run_name
-    Trained(config, vae, dataset.image_shape).save(folder)
-    _write(folder, {"settings": config.as_dict(), "dataset": identity(dataset)}, {"training": {"elbo": 0.0}})
+    run(configure("dvae", "dsprites", steps=1), root, Machine("cpu", pace=Pace(quiet=True)))
     return "D-VAE 64x64"
 
 
@@ -141,15 +137,12 @@ def write_runs(root: Path, count: int) -> None:
         scores = dict(zip(("mig", "dci", "sap", "gap"), generator.random(4).tolist(), strict=True))
         metrics = {name: {"score": score, "settings": {}} for name, score in scores.items()}
         content = {"training": {"elbo": -50.0, "reconstruction": 30.0, "kl": 20.0}, "metrics": metrics}
-        _write(root / config.run_name, {"settings": config.as_dict()}, content)
+        _write(RunFolder(root / config.run_name), {"settings": config.as_dict()}, content)
 
 
-def _write(folder: Path, config: dict[str, Any], scores: dict[str, Any]) -> None:
+def _write(run: RunFolder, config: dict[str, Any], scores: dict[str, Any]) -> None:
     """Not flushed to the disk one by one, as real runs are: these live for a minute."""
-    from lddr.runs.folder import RunFolder
-
-    run = RunFolder(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    run.path.mkdir(parents=True)
     run.config_file.write_text(json.dumps(config))
     run.scores_file.write_text(json.dumps(scores))
     for file in (run.log_file, run.model_file):

@@ -61,5 +61,5 @@ def _known_reason(files: RunFolder, entry: dict[str, Any]) -> str | None:
     """Why there can be none, as far as the files tell."""
     with suppress(UserError):
         if files.images.get("factors") == {}:
-            return "its images have none"
+            return "its images have no factors"
     return entry.get("reason") if entry.get("score", 0) is None else None

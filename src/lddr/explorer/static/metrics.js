@@ -40,7 +40,7 @@ function drawScores(section, { training, metrics, information, unnamed }) {
   const table = h("table", { class: "scores" }, h("tbody", {}, rows.map(scoreRow)));
   const cards = [h("section", { class: "card", "aria-label": "Scores" }, h("h2", {}, "Scores"), rows.length ? table : h("p", { class: "quiet" }, "None yet."))];
   if (information) cards.push(heatMap(information));
-  else if (unnamed) cards.push(h("section", { class: "card" }, h("h2", {}, "Mutual information"), h("p", { class: "quiet" }, `Not known: ${unnamed}.`)));
+  else if (unnamed) cards.push(h("section", { class: "card" }, h("h2", {}, "Mutual information"), h("p", { class: "quiet" }, `${unnamed}.`)));
   section.className = "halves";
   section.replaceChildren(...cards);
 }
@@ -86,7 +86,7 @@ async function watch(section, token, state, signal, finished) {
   const terms = Object.entries(log.terms).filter(([, points]) => points.length);
   const figures = terms.map(([name, points]) => h("figure", {}, h("figcaption", {}, `${name} `, h("b", {}, shown(points.at(-1)[1]))), curve(name, points)));
   const progress = log.state === "training" ? [h("progress", { value: log.step, max: log.steps || 1 }), ` step ${log.step} of ${log.steps}`] : [];
-  const empty = h("p", { class: "quiet" }, "No line of the log yet.");
+  const empty = h("p", { class: "quiet" }, log.state === "training" ? "No line of the log yet." : "Nothing was logged.");
   section.replaceChildren(h("h2", {}, "Training"), h("p", { class: "quiet" }, ...progress), h("div", { class: "figures" }, figures.length ? figures : empty));
   if (log.state === "training") setTimeout(() => signal.aborted || watch(section, token, log.state, signal, finished), AGAIN);
 }

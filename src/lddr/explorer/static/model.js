@@ -63,7 +63,7 @@ class ModelPage {
   }
 
   right() {
-    const notes = [this.model.unnamed && `No latent is called after a factor: ${this.model.unnamed}.`];
+    const notes = [this.model.unnamed && `Latents go by numbers: ${this.model.unnamed}.`];
     if (this.model.problem) notes.push(`The images of this run are not here: ${this.model.problem}`);
     const legends = [...new Set(this.rows.map((row) => row.dial.legend))].join(" ");
     return h(
