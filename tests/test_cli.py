@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+import lddr as package
 from lddr.cli import main
 
 HEAVY = {"torch", "sklearn", "matplotlib", "ray", "starlette", "pandas", "scipy", "h5py", "numpy"}
@@ -84,3 +85,29 @@ def test_ctrl_c_is_no_traceback(monkeypatch, capsys):
         main(["data", "list"])
     assert end.value.code == 130
     assert capsys.readouterr().err == "lddr: stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["trian"], "lddr has no command 'trian'; did you mean 'train'?"),
+        (["data", "lst"], "lddr data has no command 'lst'; did you mean 'list'?"),
+    ],
+)
+def test_a_mistyped_command_gets_a_suggestion(words, sentence, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_the_version_is_told(capsys):
+    main(["--version"])
+    assert capsys.readouterr().out == f"lddr {package.__version__}\n"
+
+
+def test_a_reader_who_stops_reading_is_no_error():
+    command = f"{sys.executable} -m lddr train --help | head -1; exit ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert run.stdout.startswith("usage: lddr train")
+    assert "Traceback" not in run.stderr

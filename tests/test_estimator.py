@@ -6,6 +6,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks as checks
 
 from lddr.data.load import load_dataset
+from lddr.errors import UserError
 from lddr.estimator import DisentangledVAE
 from lddr.runs.carry_out import Machine
 from lddr.training.loop import Pace
@@ -69,3 +70,11 @@ def test_an_unfitted_one_says_so(images):
 
     with pytest.raises(NotFittedError):
         DisentangledVAE().transform(images)
+
+
+def test_settings_are_keywords_that_survive_cloning_and_can_be_searched_for(images):
+    model = DisentangledVAE("vae", steps=2, machine=QUIET, num_latents=3, width=8)
+    assert clone(model).get_params()["num_latents"] == 3
+    assert clone(model).set_params(num_latents=4, learning_rate=1e-3).fit(images).transform(images).shape[1] == 4
+    with pytest.raises(UserError, match="unknown setting 'num_latent'; did you mean 'num_latents'"):
+        DisentangledVAE("vae", steps=2, machine=QUIET, num_latent=3).fit(images)

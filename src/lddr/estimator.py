@@ -14,7 +14,8 @@ from lddr.trained import Trained, train
 class DisentangledVAE(TransformerMixin, BaseEstimator):
     """`fit` trains a model on images (count, height, width[, channels]); `transform` gives codes (count, latents).
 
-    `settings` are those of `lddr train` by name, for example {"num_latents": 6, "gamma": 20}.
+    Every setting of `lddr train` is a keyword, for example num_latents=6, and can be searched for; `settings` takes
+    them as one dictionary.
     """
 
     def __init__(
@@ -25,6 +26,7 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         random_state: int = 0,
         settings: dict[str, Any] | None = None,
         machine: Any = None,
+        **keywords: Any,
     ) -> None:
         self.model = model
         self.preset = preset
@@ -32,10 +34,31 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.settings = settings
         self.machine = machine
+        for (
+            name,
+            value,
+        ) in keywords.items():  # whether there are such settings is said by `fit`, as scikit-learn wants it
+            setattr(self, name, value)
+
+    @property
+    def _keywords(self) -> dict[str, Any]:
+        own = super().get_params(deep=False)
+        given = {name: value for name, value in vars(self).items() if name not in own}
+        return {name: value for name, value in given.items() if name == name.strip("_")}  # others are not the user's
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """What it was made with, as scikit-learn asks for it."""
+        return super().get_params(deep) | self._keywords
+
+    def set_params(self, **params: Any) -> "DisentangledVAE":
+        """Change some; a setting that was left out so far may come here, too."""
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
 
     def fit(self, X: ArrayLike, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
         """Train on images; y is not used."""
-        settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {})
+        settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {}) | self._keywords
         self.trained_: Trained = train(np.asarray(X), self.model, self.preset, machine=self.machine, **settings)
         self.n_features_out_ = self.trained_.num_latents
         return self

@@ -34,6 +34,11 @@ class Trained:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
 
+    def __repr__(self) -> str:
+        values = f" of {self.vae.family.active.shape[1]} values" if self.is_discrete else ""
+        size, where = "x".join(map(str, self.image_shape)), f", from {self.folder}" if self.folder else ""
+        return f"<{self.config.model}: {self.num_latents} latents{values}, {self.config.dataset} at {size}{where}>"
+
     def represent(self, images: ArrayLike) -> NDArray[np.float32]:
         """The codes: the expected value of every latent, (count, latents)."""
         return self._encoded(images, lambda latent: latent.mean)

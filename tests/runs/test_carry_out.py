@@ -127,3 +127,31 @@ def test_the_models_are_listed_with_knobs_and_grids(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert all(name in out for name in models)
     assert "gamma 10 (paper: 10, 20, 30, 40, 50, 100)" in out
+
+
+def test_a_model_that_has_learned_nothing_is_told_by_its_own_loss(tmp_path, capsys):
+    run(configure("dvae", "circles", "quick", **SMALL | {"steps": 2}), tmp_path, Machine("cpu", 1))
+    said = capsys.readouterr().err
+    assert "has learned next to nothing" in said
+    assert "try more than 2 steps, or another learning rate than 0.0003" in said
+    run(
+        configure("vae", "circles", "quick", **SMALL | {"steps": 600, "learning_rate": 3e-3}),
+        tmp_path,
+        Machine("cpu", 1),
+    )
+    assert "learned" not in capsys.readouterr().err
+
+
+def test_the_mean_picture_is_measured_as_by_hand():
+    from lddr.data.dataset import stream
+    from lddr.runs.carry_out import EVALUATION_BATCHES, EVALUATION_SIZE, elbo
+    from lddr.training.learner import build_vae
+
+    dataset = load_dataset("circles", 16)
+    vae = build_vae(configure("vae", "circles", "quick", **SMALL), dataset)
+    shown = [dataset.draw(stream(0, "evaluation", n), EVALUATION_SIZE) / 255 for n in range(EVALUATION_BATCHES)]
+    images = np.concatenate(shown)
+    mean = np.clip(images.mean(0), 1e-300, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        nats = -np.nan_to_num(images * np.log(mean)) - np.nan_to_num((1 - images) * np.log1p(-mean))
+    assert np.isclose(elbo(vae, dataset, torch.device("cpu"))["mean_picture"], nats.sum((1, 2, 3)).mean(), rtol=1e-6)

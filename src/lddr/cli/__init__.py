@@ -2,10 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
+from tyro.extras import SubcommandApp
+
+import lddr
 from lddr.cli.app import DESCRIPTION, app
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
 
 for part in ("train", "score", "sweeps", "report", "explore", "data", "bench"):  # in the order of the help
     import_module(f"lddr.cli.{part}")
@@ -15,10 +19,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
-    if "train" in given:
-        import_module("lddr.cli.train").know_settings()
+    words = [word for word in given if word != "--debug"]
+    if words == ["--version"]:
+        print(f"lddr {lddr.__version__}")
+        return
+    import_module("lddr.cli.train").know_settings()
     try:
-        app.cli(prog="lddr", description=DESCRIPTION, args=[word for word in given if word != "--debug"])
+        _check_command(app, words)
+        app.cli(prog="lddr", description=DESCRIPTION, args=words)
     except UserError as error:
         if debug:
             raise
@@ -30,3 +38,16 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt as stop:
         print(f"lddr: {stop if str(stop) else 'stopped'}", file=sys.stderr)
         sys.exit(130)
+
+
+def _check_command(commands: SubcommandApp, words: Sequence[str], before: str = "lddr") -> None:
+    """Refuse a word that is no command with the nearest one that is, before tyro lists them all."""
+    known = commands._subcommands
+    if not words or words[0].startswith("-"):
+        return
+    if words[0] not in known:
+        near = hint(words[0], known)
+        raise UserError(f"{before} has no command {words[0]!r}; {near}There are: {', '.join(known)}")
+    inner = known[words[0]].target
+    if isinstance(inner, SubcommandApp):
+        _check_command(inner, words[1:], f"{before} {words[0]}")

@@ -8,7 +8,8 @@ from tyro.extras import SubcommandApp
 
 DESCRIPTION = """Learn, score and choose disentangled discrete representations.
 
-Every command explains itself with --help. --debug, anywhere, shows the traceback of an error."""
+Every command explains itself with --help. --version tells the version; --debug, anywhere, shows the traceback of an
+error."""
 
 app = SubcommandApp()
 

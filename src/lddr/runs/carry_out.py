@@ -24,6 +24,7 @@ from lddr.training.learner import Learner
 from lddr.training.loop import Pace, train
 
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
+LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak of is learned
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
-    folder.write_scores(elbo(learner.vae, dataset, device) | (learner.validation(labels.validation) if labels else {}))
+    scores = elbo(learner.vae, dataset, device)
+    if not machine.pace.quiet:
+        _say_if_nothing_is_learned(scores, config)
+    folder.write_scores(scores | (learner.validation(labels.validation) if labels else {}))
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
 
 
@@ -85,12 +89,27 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
 
 @torch.no_grad()
 def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
-    """Noiseless reconstruction, KL and ELBO in nats per image, on images that are the same for every run."""
-    sums = torch.zeros(2, dtype=torch.float64)
+    """Noiseless reconstruction, KL and ELBO in nats per image, on images that are the same for every run.
+
+    Beside them what the mean of these pictures would reach: a model that does no better has learned nothing.
+    """
+    sums, mean = torch.zeros(2, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     for number in range(EVALUATION_BATCHES):
         drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)
         images = as_tensor(as_floats(drawn), device)
         logits, latent = vae(images)
+        mean = mean + images.double().mean(0).cpu() / EVALUATION_BATCHES
         sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).double().cpu()
     reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
-    return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
+    trivial = float((torch.special.entr(mean) + torch.special.entr(1 - mean)).sum())
+    return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl, "mean_picture": trivial}
+
+
+def _say_if_nothing_is_learned(scores: dict[str, float], config: Config) -> None:
+    reached, trivial = scores["reconstruction"], scores["mean_picture"]
+    if reached > LEARNED * trivial:
+        steps, rate = config.training.steps, config.training.learning_rate
+        say(
+            f"this model has learned next to nothing: its pictures are {reached:.0f} nats from the images, one mean "
+            f"picture {trivial:.0f}; try more than {steps} steps, or another learning rate than {rate:g}"
+        )

@@ -17,7 +17,7 @@ Value = str | int | float | None
 
 INDEX, FORMAT = ".index.json", 2  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
-TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk")
+TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "mean_picture")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from lddr.runs.index import TRAINING_SCORES, Run, Value
 
-NOT_HEADLINES = ("reconstruction", "kl")  # the ELBO stands for them
+NOT_HEADLINES = ("reconstruction", "kl", "mean_picture")  # the ELBO stands for them
 
 
 def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
