@@ -1,10 +1,13 @@
 import os
 
 import pytest
+from hypothesis import settings
 
 from tests.browser import Visit
 
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads would only wait for each other
+settings.register_profile("patient", deadline=None)  # a busy machine is no mistake
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

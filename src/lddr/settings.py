@@ -11,7 +11,13 @@ from typing import Any
 
 from lddr.errors import UserError, hint
 
-KINDS = {int: "a whole number", float: "a number", str: "text", tuple: "a list of whole numbers", bool: "true or false"}
+KINDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    tuple: "a list of whole numbers",
+    bool: "true or false",
+}
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ def _wholes(value: Any) -> tuple[int, ...] | None:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return None
     numbers = [_whole(each) for each in value]
-    return None if None in numbers else tuple(numbers)  # type: ignore[arg-type]
+    return None if None in numbers or not numbers else tuple(numbers)  # type: ignore[arg-type]
 
 
 def _truth(value: Any) -> bool | None:

@@ -14,7 +14,7 @@ from lddr.data.load import load_dataset
 from lddr.explorer.address import listening, url
 from lddr.explorer.guard import LOOPBACK
 from lddr.explorer.server import create_app, server
-from lddr.metrics.gap import Gap
+from lddr.metrics.gap import gap
 from lddr.metrics.mig import mig
 from lddr.runs.carry_out import Machine, run
 from lddr.trained import Trained
@@ -51,7 +51,7 @@ def write_scores(folder):
     everything = np.arange(len(dataset))
     found = {"mig": mig(model.represent(dataset.images(everything)), dataset.space.factors_of(everything)).as_dict()}
     if model.is_discrete:
-        found["gap"] = Gap(batches=2, batch_size=8).score_model(model, dataset, 0).as_dict()
+        found["gap"] = gap(model, dataset, 0, 2, 8).as_dict()
     scores = json.loads((folder / "scores.json").read_text())
     (folder / "scores.json").write_text(json.dumps(scores | {"metrics": found}))
 

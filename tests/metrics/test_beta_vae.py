@@ -6,16 +6,17 @@ from sklearn.linear_model import LogisticRegression
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.beta_vae import BetaVae, beta_vae_score
+from lddr.metrics.beta_vae import beta_vae_score
 from lddr.metrics.interventions import SLICE, holdable
-from lddr.metrics.metric import Sample, UndefinedError
+from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics.toys import Toy, mixed, scored
 
 GRID = FactorGrid(
     (Factor("shape", 4), Factor("fixed", 1), Factor("x", 5), Factor("y", 6)), hidden=(Factor("noise", 3),)
 )
 SQUARE = FactorGrid((Factor("x", 8), Factor("y", 8)))
-SMALL = BetaVae(train_points=600, test_points=300, pairs=16)
+BETA_VAE = metrics["beta_vae"]
+SMALL = BETA_VAE.with_settings(train_points=600, test_points=300, pairs=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
 
 
@@ -38,14 +39,15 @@ def test_pairs_share_the_factor_in_the_name_of_their_part_and_nothing_else():
 
 
 def test_every_point_picks_its_factor_at_random():
-    counts = [[len(BetaVae(900, 9, 1).draw(GRID, np.random.default_rng(seed))[f"train {f}"]) for f in (0, 2, 3)]
-              for seed in range(200)]  # fmt: skip
+    metric = BETA_VAE.with_settings(train_points=900, test_points=9, pairs=1)
+    draws = [metric.draw(GRID, np.random.default_rng(seed)) for seed in range(200)]
+    counts = [[len(drawn[f"train {factor}"]) for factor in (0, 2, 3)] for drawn in draws]
     assert np.allclose(np.mean(counts, axis=0), 300, atol=4)
     assert np.allclose(np.var(counts, axis=0), 900 * (1 / 3) * (2 / 3), rtol=0.35)
 
 
 def test_the_score_is_that_of_one_point_after_the_other():
-    metric = BetaVae(train_points=3 * SLICE + 90, test_points=400, pairs=4)
+    metric = BETA_VAE.with_settings(train_points=3 * SLICE + 90, test_points=400, pairs=4)
     draws, table = metric.draw(GRID, np.random.default_rng(3)), Toy(GRID, mixed)
     points, labels = {"train": [], "test": []}, {"train": [], "test": []}
     for part, indices in draws.items():
@@ -54,7 +56,7 @@ def test_the_score_is_that_of_one_point_after_the_other():
             points[part.split()[0]].append(sum(differences) / len(differences))
             labels[part.split()[0]].append(int(part.split()[1]))
     naive = LogisticRegression(max_iter=5000).fit(points["train"], labels["train"])
-    result = metric.score({part: Sample(indices, table) for part, indices in draws.items()})
+    result = metric.score(table.samples(draws))
     assert result.score == naive.score(points["test"], labels["test"])
     assert result.train_accuracy == naive.score(points["train"], labels["train"])
     assert 0.4 < result.score < 0.99
@@ -77,8 +79,16 @@ def test_order_and_sign_of_latents_change_nothing():
 
 
 def test_codes_that_tell_nothing_score_as_guessing_does():
-    assert np.isclose(scored(BetaVae(3000, 3000, 4), GRID, NOISE).score, 1 / 3, atol=0.04)
-    turned = scored(BetaVae(2000, 2000, 4), SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1))
+    assert np.isclose(
+        scored(BETA_VAE.with_settings(train_points=3000, test_points=3000, pairs=4), GRID, NOISE).score,
+        1 / 3,
+        atol=0.04,
+    )
+    turned = scored(
+        BETA_VAE.with_settings(train_points=2000, test_points=2000, pairs=4),
+        SQUARE,
+        lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1),
+    )
     assert np.isclose(turned.score, 1 / 2, atol=0.04)  # |Δx + 0| and |0 + Δy| have the same distribution
     constant = scored(SMALL, GRID, np.zeros((GRID.size, 2)))
     counts = {part: len(indices) for part, indices in SMALL.draw(GRID, np.random.default_rng(0)).items()}
@@ -97,7 +107,8 @@ def test_every_setting_is_in_the_result():
     assert found["settings"] == {
         "train_points": 600, "test_points": 300, "pairs": 16, "max_iterations": 10_000,
     }  # fmt: skip
-    assert (BetaVae().train_points, BetaVae().test_points, BetaVae().pairs) == (10_000, 5_000, 64)
+    published = {"train_points": 10_000, "test_points": 5_000, "pairs": 64, "max_iterations": 10_000}
+    assert BETA_VAE.settings == published
 
 
 def test_an_incomplete_grid_is_scored_by_the_factors_that_can_be_held():
@@ -107,7 +118,10 @@ def test_an_incomplete_grid_is_scored_by_the_factors_that_can_be_held():
     rows[:, 2] = np.arange(len(rows))  # a continuous factor: no two images share a value
     space = FactorTable((Factor("a", 3), Factor("b", 5), Factor("time", len(rows))), rows)  # and b = 4 is never shown
     assert holdable(space, at_least=2) == [0, 1]
-    assert scored(BetaVae(600, 300, pairs=64), space, lambda f: f[..., :2]).score == 1
+    assert (
+        scored(BETA_VAE.with_settings(train_points=600, test_points=300, pairs=64), space, lambda f: f[..., :2]).score
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from lddr.data.factors import Factor, FactorGrid
 from lddr.errors import UserError
-from lddr.metrics.downstream import DownstreamBoosting, DownstreamLogistic, downstream
-from lddr.metrics.fitting import watched
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError, metrics
+from lddr.metrics.downstream import downstream
+from lddr.metrics.metric import UndefinedError, metrics
+from tests.metrics.toys import sample_of
 
 module = import_module("lddr.metrics.downstream")  # its function has the same name
 LEARNERS = ["logistic", "boosting"]
@@ -103,7 +102,7 @@ def test_efficiency_is_few_over_many_and_says_nothing_when_either_is_missing(mon
 def test_sizes_beyond_the_sample_are_left_out_and_named():
     result = scored(NOISY, sizes=(10, 1000, 300), train=250)
     assert (result.sizes, result.left_out) == ((10,), (300, 1000))
-    assert result.settings["sizes"] == [10, 1000, 300]
+    assert result.settings["sizes"] == (10, 1000, 300)
     with pytest.raises(UndefinedError, match="250 samples, fewer than the smallest size, 300"):
         scored(NOISY, sizes=(1000, 300), train=250)
 
@@ -160,8 +159,7 @@ def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
         module, "accuracy_of", lambda learner, seed, codes, labels, *_: costs.append(len(codes) * len(set(labels))) or 0
     )
-    with watched(shares.append):
-        scored(NOISY, sizes=(10, 200, 100))
+    scored(NOISY, sizes=(10, 200, 100), told=shares.append)
     assert costs == sorted(costs, reverse=True)
     assert np.isclose(sum(shares), 1)
     assert np.allclose(np.array(shares) * sum(costs), costs)
@@ -170,9 +168,9 @@ def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"learner": "forest"}, "choose one of logistic, boosting"),
+        ({"learner": "forest"}, "learner must be one of logistic, boosting"),
         ({"sizes": ()}, "sizes must be"),
-        ({"sizes": (0, 10)}, "sizes must be"),
+        ({"sizes": (0, 10)}, "sizes must be at least 1"),
         ({"codes_test": np.zeros((9, 3))}, "the same latents and factors"),
         ({"factors_test": np.zeros((9, 1), int)}, "the same latents and factors"),
         ({"factors_train": np.zeros((9, 0), int), "factors_test": np.zeros((9, 0), int)}, "accuracy needs a latent"),
@@ -187,31 +185,11 @@ def test_mistakes_are_sentences(change, sentence):
         downstream(**(arrays | change))
 
 
-class Table(CodeTable):
-    """A code that is the factors, of a small space."""
-
-    space = FactorGrid((Factor("left", 3), Factor("right", 2)))
-
-    def codes_of(self, indices):
-        return self.factors_of(indices).astype(float)
-
-    def factors_of(self, indices):
-        return self.space.factors_of(indices)
-
-
 @pytest.mark.parametrize("name", ["downstream_logistic", "downstream_boosting"])
-def test_the_metric_draws_what_it_scores(name):
-    metric = metrics[name](sizes=(10, 60), test=40)
+def test_the_largest_size_is_drawn_and_the_learner_is_in_the_result(name):
+    metric = metrics[name].with_settings(sizes=(10, 60), test=40)
     assert metric.parts == {"train": 60, "test": 40}
-    table = Table()
-    draws = metric.draw(table.space, np.random.default_rng(1))
-    samples = {part: Sample(indices, table) for part, indices in draws.items()}
-    result = metric.score(samples)
-    assert result.score == 1
-    assert result.settings["learner"] == metric.learner == name.removeprefix("downstream_")
-
-
-def test_the_published_sizes_are_the_defaults():
-    for kind in (DownstreamLogistic, DownstreamBoosting):
-        assert kind().parts == {"train": 10_000, "test": 5_000}
-        assert kind().sizes == (10, 100, 1_000, 10_000)
+    assert metrics[name].parts == {"train": 10_000, "test": 5_000}
+    assert metrics[name].settings == {"sizes": (10, 100, 1_000, 10_000), "test": 5_000, "seed": 0}
+    samples = {"train": sample_of(NOISY[:60], FACTORS[:60]), "test": sample_of(NOISY[60:100], FACTORS[60:100])}
+    assert metric.score(samples).settings["learner"] == name.removeprefix("downstream_")

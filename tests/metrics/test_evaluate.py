@@ -140,7 +140,7 @@ def test_a_reason_is_kept_like_a_score(folder_of):
         (["evaluate", "RUN", "--metrics", "migg"], "did you mean 'mig'"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.bins=3"], "mig has no setting 'bins'"),
         (["evaluate", "RUN", "--metrics", "gap", "--set", "gap.variant=author"], "must be one of paper, authors, not"),
-        (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.samples=many"], "must be a int"),
+        (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.samples=many"], "must be a whole number"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "samples"], "expected METRIC.SETTING=VALUE"),
         (["evaluate", "RUN", "--metrics", "mig", "--dci", "fast"], "not among the metrics"),
     ],

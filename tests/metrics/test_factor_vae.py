@@ -5,16 +5,17 @@ import pytest
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.factor_vae import FactorVae, factor_vae_score, variance
+from lddr.metrics.factor_vae import factor_vae_score, variance
 from lddr.metrics.interventions import SLICE
-from lddr.metrics.metric import Sample, UndefinedError
+from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics.toys import Toy, mixed, scored
 
 GRID = FactorGrid(
     (Factor("shape", 4), Factor("x", 5), Factor("y", 6), Factor("fixed", 1)), hidden=(Factor("noise", 3),)
 )
 SQUARE = FactorGrid((Factor("x", 8), Factor("y", 8)))
-SMALL = FactorVae(samples=2000, train_votes=600, test_votes=300, images=16)
+FACTOR_VAE = metrics["factor_vae"]
+SMALL = FACTOR_VAE.with_settings(samples=2000, train_votes=600, test_votes=300, images=16)
 NOISE = np.random.default_rng(1).normal(size=(GRID.size, 4))
 
 
@@ -32,7 +33,7 @@ def test_a_case_worked_out_by_hand():
 
 def test_groups_share_one_value_of_the_factor_in_the_name_of_their_part():
     draws = SMALL.draw(GRID, np.random.default_rng(0))
-    assert draws.pop("sample").shape == (2000,)
+    assert draws.pop("samples").shape == (2000,)
     assert set(draws) == {f"{part} {factor}" for part in ("train", "test") for factor in (0, 1, 2)}
     assert sum(len(indices) for part, indices in draws.items() if part.startswith("train")) == 600
     assert sum(len(indices) for part, indices in draws.items() if part.startswith("test")) == 300
@@ -45,16 +46,16 @@ def test_groups_share_one_value_of_the_factor_in_the_name_of_their_part():
 
 
 def test_the_score_is_that_of_one_vote_after_the_other():
-    metric = FactorVae(samples=500, train_votes=2 * SLICE + 700, test_votes=400, images=6)
+    metric = FACTOR_VAE.with_settings(samples=500, train_votes=2 * SLICE + 700, test_votes=400, images=6)
     table, draws = Toy(GRID, mixed), metric.draw(GRID, np.random.default_rng(3))
-    scale = np.var(table.codes_of(draws["sample"]), axis=0, ddof=1)
+    scale = np.var(table.codes_of(draws["samples"]), axis=0, ddof=1)
     votes = {"train": np.zeros((3, 4)), "test": np.zeros((3, 4))}
     for part, indices in draws.items():
-        for group in indices if part != "sample" else ():
+        for group in indices if part != "samples" else ():
             local = np.array([np.var(column, ddof=1) for column in table.codes_of(group).T])
             votes[part.split()[0]][np.argmin(local / scale), int(part.split()[1])] += 1
     right = sum(votes["test"][latent, np.argmax(row)] for latent, row in enumerate(votes["train"]))
-    result = metric.score({part: Sample(indices, table) for part, indices in draws.items()})
+    result = metric.score(table.samples(draws))
     assert np.array_equal(result.votes, votes["train"])
     assert result.score == right / 400
     assert result.train_accuracy == votes["train"].max(axis=1).sum() / (2 * SLICE + 700)
@@ -81,9 +82,15 @@ def test_order_sign_and_scale_of_latents_change_nothing():
 
 
 def test_codes_that_tell_nothing_score_as_guessing_does():
-    assert np.isclose(scored(FactorVae(2000, 3000, 3000, 8), GRID, NOISE).score, 1 / 3, atol=0.04)
+    assert np.isclose(
+        scored(FACTOR_VAE.with_settings(samples=2000, train_votes=3000, test_votes=3000, images=8), GRID, NOISE).score,
+        1 / 3,
+        atol=0.04,
+    )
     turned = scored(
-        FactorVae(2000, 2000, 2000, 8), SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1)
+        FACTOR_VAE.with_settings(samples=2000, train_votes=2000, test_votes=2000, images=8),
+        SQUARE,
+        lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1),
     )
     assert np.isclose(turned.score, 1 / 2, atol=0.04)  # whichever is held, both latents vary with the other
 
@@ -100,14 +107,15 @@ def test_latents_that_hardly_vary_have_no_vote(size, active):
 
 def test_the_threshold_is_absolute_and_may_be_0():
     assert scored(SMALL, GRID, lambda f: 1e-3 * f).score == 0
-    assert scored(FactorVae(2000, 600, 300, 16, min_std=0.0), GRID, lambda f: 1e-3 * f).score == 1
+    assert scored(SMALL.with_settings(min_std=0), GRID, lambda f: 1e-3 * f).score == 1
     assert factor_vae_score([0.0025, 0.0], [[1, 0]], [0], [[1, 0]], [0], min_std=0.0).active_latents == 1
 
 
 def test_variances_are_unbiased_and_need_two_images():
     assert variance(np.array([[[0.0, 5.0], [2.0, 5.0]]])).tolist() == [[2, 0]]
-    with pytest.raises(UserError, match="two images"):
-        scored(FactorVae(100, 10, 10, images=1), GRID, mixed)
+    for name in ("images", "samples"):
+        with pytest.raises(UserError, match=f"{name} must be at least 2"):
+            FACTOR_VAE.with_settings(**{name: 1})
 
 
 def test_the_same_draws_give_the_same_score():
@@ -119,7 +127,8 @@ def test_the_same_draws_give_the_same_score():
 def test_every_setting_is_in_the_result():
     found = json.loads(json.dumps(scored(SMALL, GRID, mixed).as_dict()))
     assert found["settings"] == {"samples": 2000, "train_votes": 600, "test_votes": 300, "images": 16, "min_std": 0.05}
-    assert FactorVae() == FactorVae(samples=10_000, train_votes=10_000, test_votes=5_000, images=64, min_std=0.05)
+    published = {"samples": 10_000, "train_votes": 10_000, "test_votes": 5_000, "images": 64, "min_std": 0.05}
+    assert FACTOR_VAE.settings == published
 
 
 def test_a_factor_may_miss_in_training():

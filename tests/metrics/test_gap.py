@@ -5,8 +5,8 @@ import torch
 from lddr.data.dataset import stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.gap import Gap, bootstrap
-from lddr.metrics.metric import UndefinedError
+from lddr.metrics.gap import bootstrap, gap
+from lddr.metrics.metric import UndefinedError, metrics
 from lddr.trained import Trained
 
 CIRCLES = load_dataset("circles", 16)
@@ -18,7 +18,7 @@ def trained(folder_of):
 
 
 def test_the_gap_is_what_the_public_functions_of_the_model_give(trained):
-    result = Gap(batches=3, batch_size=8).score_model(trained, CIRCLES, seed=5)
+    result = gap(trained, CIRCLES, 5, batches=3, batch_size=8)
     images = np.concatenate([CIRCLES.draw(stream(5, "gap", number), 8) for number in range(3)]) / 255
     posterior = trained.posterior(images).astype(np.float64)
     positions = np.linspace(-1, 1, 64)
@@ -48,7 +48,7 @@ def test_a_model_that_is_discrete_already_has_no_gap(trained):
     kept = last.weight.detach().clone()
     with torch.no_grad():
         last.weight.mul_(1e6)
-    result = Gap(batches=2, batch_size=8).score_model(sure, CIRCLES, 0)
+    result = gap(sure, CIRCLES, 0, 2, 8)
     with torch.no_grad():
         last.weight.copy_(kept)
     assert result.score < 1e-3
@@ -57,8 +57,7 @@ def test_a_model_that_is_discrete_already_has_no_gap(trained):
 
 
 def test_the_seed_decides_the_images(trained):
-    metric = Gap(batches=2, batch_size=8)
-    first, again, other = (metric.score_model(trained, CIRCLES, seed) for seed in (0, 0, 1))
+    first, again, other = (gap(trained, CIRCLES, seed, 2, 8) for seed in (0, 0, 1))
     assert first == again
     assert first.reconstruction_soft != other.reconstruction_soft
 
@@ -67,8 +66,8 @@ def test_the_seed_decides_the_images(trained):
 def test_the_authors_variant_adds_what_the_training_loss_has(folder_of, model):
     settings = {"discriminator_width": 8} if model == "factor-dvae" else {}
     trained = Trained.load(folder_of(model, **settings))
-    plain = Gap(2, 8).score_model(trained, CIRCLES, 0)
-    full = Gap(2, 8, "authors").score_model(trained, CIRCLES, 0)
+    plain = gap(trained, CIRCLES, 0, 2, 8)
+    full = gap(trained, CIRCLES, 0, 2, 8, "authors")
     assert plain.penalty_soft == 0
     soft, hard = (-full.elbo_soft + full.penalty_soft, -full.elbo_hard + full.penalty_hard)
     assert np.isclose(full.score, abs(soft - hard), rtol=1e-6)
@@ -81,7 +80,7 @@ def test_the_authors_variant_adds_what_the_training_loss_has(folder_of, model):
 
 def test_the_total_correlation_is_the_discriminators(folder_of):
     trained = Trained.load(folder_of("factor-dvae", discriminator_width=8))
-    result = Gap(1, 8, "authors").score_model(trained, CIRCLES, 0)
+    result = gap(trained, CIRCLES, 0, 1, 8, "authors")
     codes = torch.from_numpy(trained.represent(CIRCLES.draw(stream(0, "gap", 0), 8)))
     with torch.no_grad():
         logits = trained.adversary().network(codes)
@@ -90,12 +89,12 @@ def test_the_total_correlation_is_the_discriminators(folder_of):
 
 def test_what_has_no_gap_says_why(folder_of, tmp_path):
     with pytest.raises(UndefinedError, match="Gaussian latents have no values to round to"):
-        Gap().score_model(Trained.load(folder_of("vae")), CIRCLES, 0)
+        gap(Trained.load(folder_of("vae")), CIRCLES, 0)
     with pytest.raises(UndefinedError, match="needs the model"):
-        Gap().score({})
+        metrics["gap"].score({})
     Trained.load(folder_of("factor-dvae", discriminator_width=8)).save(tmp_path)
     with pytest.raises(UserError, match="without its discriminator"):
-        Gap(1, 8, "authors").score_model(Trained.load(tmp_path), CIRCLES, 0)
+        gap(Trained.load(tmp_path), CIRCLES, 0, 1, 8, "authors")
 
 
 def test_the_interval_is_that_of_a_normal_mean():

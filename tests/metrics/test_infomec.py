@@ -6,9 +6,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 
 from lddr.errors import UserError
-from lddr.metrics.infomec import Infomec, concentration, infomec, predicted_share
+from lddr.metrics.infomec import concentration, infomec, predicted_share
 from lddr.metrics.information import discretised
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError, metrics
+from lddr.metrics.metric import UndefinedError
 
 GENERATOR = np.random.default_rng(0)
 GRID = np.tile(np.stack(np.meshgrid(range(3), range(4), indexing="ij"), axis=-1).reshape(-1, 2), (20, 1))
@@ -16,14 +16,6 @@ FACTORS = GENERATOR.integers([3, 4], size=(500, 2))
 MIXED = FACTORS @ [[1.0, 0.4, 0.0], [0.3, 1.0, 0.0]] + GENERATOR.normal(size=(500, 3))
 BITS = np.stack(np.meshgrid([0, 1], [0, 1]), axis=-1).reshape(-1, 2)
 ESTIMATORS = ("neighbours", "binned", "categories")
-
-
-class Table(CodeTable):
-    def codes_of(self, indices):
-        return MIXED[indices]
-
-    def factors_of(self, indices):
-        return FACTORS[indices]
 
 
 def brute_force_neighbours(code, factor, neighbours):
@@ -139,19 +131,17 @@ def test_the_loss_without_codes_is_the_logarithm_of_the_number_of_values():
 
 
 def test_explicitness_can_be_that_of_a_test_sample():
-    split = infomec(MIXED[:300], FACTORS[:300], (MIXED[300:], FACTORS[300:]))
+    split = infomec(MIXED[:300], FACTORS[:300], MIXED[300:], FACTORS[300:])
     whole = infomec(MIXED[:300], FACTORS[:300])
     assert split.score == whole.score
     assert split.settings["test"] == 200
     model = LogisticRegression(C=np.inf, class_weight="balanced").fit(MIXED[:300], FACTORS[:300, 0])
     loss = log_loss(FACTORS[300:, 0], model.predict_proba(MIXED[300:]))
     assert np.isclose(split.infoe_per_factor[0], 1 - loss / np.log(3), atol=1e-4)
-    unseen = infomec(MIXED[:300], FACTORS[:300], (MIXED[300:], np.where(FACTORS[300:] == 2, 9, FACTORS[300:])))
+    unseen = infomec(MIXED[:300], FACTORS[:300], MIXED[300:], np.where(FACTORS[300:] == 2, 9, FACTORS[300:]))
     assert np.isfinite(unseen.infoe)
-    assert infomec(MIXED[:300], FACTORS[:300], (MIXED[300:], FACTORS[300:] + 9)).infoe == 0
-    hot = infomec(
-        GRID, GRID, (np.add(GRID, [5, 0]), GRID), estimator="categories"
-    )  # categories that training never saw
+    assert infomec(MIXED[:300], FACTORS[:300], MIXED[300:], FACTORS[300:] + 9).infoe == 0
+    hot = infomec(GRID, GRID, np.add(GRID, [5, 0]), GRID, estimator="categories")  # categories that training never saw
     assert np.isfinite(hot.infoe)
 
 
@@ -177,7 +167,7 @@ def test_what_is_undefined_says_why():
     with pytest.raises(UserError, match="categories"):
         infomec(MIXED, FACTORS, estimator="nearest")
     with pytest.raises(UserError, match="2 latents"):
-        infomec(MIXED, FACTORS, (MIXED[:, :2], FACTORS))
+        infomec(MIXED, FACTORS, MIXED[:, :2], FACTORS)
 
 
 def test_the_same_seed_gives_the_same_scores_on_one_job_or_two():
@@ -187,16 +177,3 @@ def test_the_same_seed_gives_the_same_scores_on_one_job_or_two():
         second = infomec(codes, FACTORS, seed=3)
     assert first.as_dict() == second.as_dict()
     assert not np.array_equal(first.mutual_information, infomec(codes, FACTORS, seed=4).mutual_information)
-
-
-def test_the_metric_draws_and_scores_with_the_published_settings():
-    assert metrics["infomec"]() == Infomec(
-        samples=10_000, test=0, estimator="neighbours", num_neighbours=10, active_range=0.05, iterations=100
-    )
-    assert Infomec(samples=7).parts == {"sample": 7}
-    assert Infomec(samples=7, test=5).parts == {"sample": 7, "test": 5}
-    samples = {"sample": Sample(np.arange(300), Table()), "test": Sample(np.arange(300, 500), Table())}
-    found = Infomec(test=200, estimator="binned", num_bins=7, active_range=0.1, iterations=50).score(samples)
-    test = (MIXED[300:], FACTORS[300:])
-    plain = infomec(MIXED[:300], FACTORS[:300], test, estimator="binned", num_bins=7, active_range=0.1, iterations=50)
-    assert found.as_dict() == plain.as_dict()

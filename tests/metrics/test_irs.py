@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.irs import Irs, irs
-from lddr.metrics.metric import UndefinedError
+from lddr.metrics.irs import irs
+from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics.toys import mixed, scored
 
 GRID = FactorGrid(
     (Factor("fixed", 1), Factor("shape", 4), Factor("x", 5), Factor("y", 120)), hidden=(Factor("noise", 3),)
 )
 SQUARE = FactorGrid((Factor("x", 9), Factor("y", 9)))
-SMALL = Irs(samples=2000)
+SMALL = metrics["irs"].with_settings(samples=2000)
 NOISE = np.random.default_rng(1).uniform(-1, 1, size=(GRID.size, 3))
 
 
@@ -57,7 +57,7 @@ def test_the_score_of_a_plain_sample_is_that_of_the_paper(seed, num_latents, num
         [np.arange(2)[:, None] * np.ones(num_factors, int), generator.integers(4, size=(30, num_factors))]
     )
     codes = generator.normal(size=(32, num_latents)) + factors[:, :1]
-    result = irs([codes] * num_factors, list(factors.T), quantile)
+    result = irs([codes] * num_factors, list(factors.T), quantile=quantile)
     assert np.isclose(result.score, naive(codes, factors, quantile))
 
 
@@ -114,8 +114,8 @@ def test_order_sign_and_scale_of_latents_change_nothing():
 
 
 def test_noise_scores_about_0_and_a_turned_code_one_half():
-    assert scored(Irs(), GRID, NOISE).score < 0.06
-    turned = scored(Irs(), SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1))
+    assert scored(metrics["irs"], GRID, NOISE).score < 0.06
+    turned = scored(metrics["irs"], SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1))
     assert np.isclose(turned.score, 0.5, atol=0.02)  # x held, y moves the sum by ±4 of the ±8 it ever moves
     assert np.allclose(turned.robustness, 0.5, atol=0.02)
 

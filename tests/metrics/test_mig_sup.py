@@ -2,21 +2,12 @@ import numpy as np
 from sklearn.metrics import mutual_info_score
 
 from lddr.metrics.information import discretised
-from lddr.metrics.metric import CodeTable, Sample, metrics
-from lddr.metrics.mig_sup import MigSup, mig_sup
+from lddr.metrics.mig_sup import mig_sup
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([4, 5, 2], size=(3000, 3))
 MIXED = FACTORS @ [[1.0, 0.4], [0.3, 1.0], [0.0, 2.0]] + GENERATOR.normal(size=(3000, 2))
 BITS = np.stack(np.meshgrid([0, 1], [0, 1]), axis=-1).reshape(-1, 2)
-
-
-class Table(CodeTable):
-    def codes_of(self, indices):
-        return MIXED[indices]
-
-    def factors_of(self, indices):
-        return FACTORS[indices]
 
 
 def test_gaps_by_hand():
@@ -66,10 +57,3 @@ def test_degenerate_codes_and_factors_have_a_score():
     assert np.isclose(mig_sup(FACTORS[:, :1], FACTORS[:, :1]).score, 1)
     constant = np.concatenate([FACTORS, np.zeros((3000, 1), int)], axis=1)
     assert mig_sup(MIXED, constant).score == mig_sup(MIXED, FACTORS).score
-
-
-def test_the_metric_draws_and_scores_with_the_published_settings():
-    assert metrics["mig_sup"]() == MigSup(samples=10_000, num_bins=20, active_variance=0.01)
-    assert MigSup(samples=7).parts == {"sample": 7}
-    samples = {"sample": Sample(np.arange(3000), Table())}
-    assert MigSup(num_bins=5, active_variance=2).score(samples).score == mig_sup(MIXED, FACTORS, 5, 2).score

@@ -7,22 +7,14 @@ from sklearn.metrics import mutual_info_score
 
 from lddr.errors import UserError
 from lddr.metrics.information import discretised
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError, metrics
-from lddr.metrics.modularity import Explicitness, Modularity, explicitness, modularities, modularity
+from lddr.metrics.metric import UndefinedError
+from lddr.metrics.modularity import explicitness, modularities, modularity
 
 GENERATOR = np.random.default_rng(0)
 GRID = np.stack(np.meshgrid(range(3), range(4), indexing="ij"), axis=-1).reshape(-1, 2)
 FACTORS = GENERATOR.integers([3, 5], size=(900, 2))
 MIXED = FACTORS @ [[1.0, 0.4, 0.0], [0.3, 1.0, 0.0]] + GENERATOR.normal(size=(900, 3))
 TRAIN, TEST = slice(0, 600), slice(600, 900)
-
-
-class Table(CodeTable):
-    def codes_of(self, indices):
-        return MIXED[indices]
-
-    def factors_of(self, indices):
-        return FACTORS[indices]
 
 
 def test_modularity_by_hand():
@@ -120,15 +112,3 @@ def test_degenerate_codes_have_an_explicitness_or_a_reason():
         explicitness(MIXED[TRAIN], constant[TRAIN], MIXED[TEST], constant[TEST])
     with pytest.raises(UserError, match="2 latents"):
         explicitness(MIXED[TRAIN], FACTORS[TRAIN], MIXED[TEST, :2], FACTORS[TEST])
-
-
-def test_the_metrics_draw_and_score_with_the_published_settings():
-    assert metrics["modularity"]() == Modularity(samples=10_000, num_bins=20)
-    assert metrics["explicitness"]() == Explicitness(train=10_000, test=5_000, regularisation=1.0, iterations=100)
-    assert Modularity(samples=7).parts == {"sample": 7}
-    assert Explicitness(train=7, test=5).parts == {"train": 7, "test": 5}
-    samples = {"sample": Sample(np.arange(900), Table())}
-    assert Modularity(num_bins=5).score(samples).score == modularity(MIXED, FACTORS, 5).score
-    samples = {"train": Sample(np.arange(600), Table()), "test": Sample(np.arange(600, 900), Table())}
-    plain = explicitness(MIXED[TRAIN], FACTORS[TRAIN], MIXED[TEST], FACTORS[TEST], 5.0, 9)
-    assert Explicitness(regularisation=5.0, iterations=9).score(samples) == plain

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.evaluate import configured
+from lddr.metrics.choice import configured
 from lddr.metrics.plan import encoded, pictures_of, planned, scorable
+from lddr.metrics.samples import Encoded
 
 CIRCLES = load_dataset("circles", 16)
 SMALL = {"mig": {"samples": 50}, "sap": {"train": 40, "test": 20}}
@@ -29,8 +30,8 @@ def test_all_metrics_are_planned_and_each_distinct_image_is_encoded_once():
     numbers = np.concatenate([part.ravel() for draws in plan.draws.values() for part in draws.values()])
     assert plan.drawn == len(numbers) == 110
     assert sum(seen) == len(plan.images) == len(set(numbers.tolist()))
-    sample = table.samples(plan.draws["mig"])["sample"]
-    assert np.allclose(sample.codes, means(CIRCLES.images(sample.indices) / 255), atol=1e-6)
+    sample = table.samples(plan.draws["mig"])["samples"]
+    assert np.allclose(sample.codes, means(CIRCLES.images(sample.indices)), atol=1e-6)
     assert np.array_equal(sample.factors, CIRCLES.space.factors_of(sample.indices))
     assert np.array_equal(sample[3:7].codes, sample.codes[3:7])
 
@@ -38,9 +39,9 @@ def test_all_metrics_are_planned_and_each_distinct_image_is_encoded_once():
 def test_a_metric_draws_the_same_in_any_company():
     alone = planned(CIRCLES.space, configured(["mig"], {"mig": {"samples": 50}}), seed=3)
     together = planned(CIRCLES.space, configured(["sap", "mig"], SMALL), seed=3)
-    assert np.array_equal(alone.draws["mig"]["sample"], together.draws["mig"]["sample"])
+    assert np.array_equal(alone.draws["mig"]["samples"], together.draws["mig"]["samples"])
     other = planned(CIRCLES.space, configured(["mig"], {"mig": {"samples": 50}}), seed=4)
-    assert not np.array_equal(alone.draws["mig"]["sample"], other.draws["mig"]["sample"])
+    assert not np.array_equal(alone.draws["mig"]["samples"], other.draws["mig"]["samples"])
 
 
 def test_the_whole_of_a_small_dataset_is_encoded_once_for_any_number_of_draws():
@@ -62,15 +63,13 @@ def test_the_chance_in_an_image_depends_on_its_number_and_the_seed_alone(name):
 
 @given(st.integers(1, 60), st.integers(0, 2**32))
 def test_codes_are_found_whether_by_table_or_by_search(count, seed):
-    from lddr.metrics import plan
-
     generator = np.random.default_rng(seed)
     space = FactorGrid((Factor("a", 100),))
     images = np.unique(generator.integers(100, size=count))
     codes = generator.normal(size=(len(images), 3)).astype(np.float32)
     wanted = generator.choice(images, size=(4, 2))
-    direct = plan.Encoded(space, images, codes)
-    searched = plan.Encoded(space, images, codes)
+    direct = Encoded(space, images, codes)
+    searched = Encoded(space, images, codes)
     searched._rows = None
     assert np.array_equal(direct.codes_of(wanted), searched.codes_of(wanted))
     assert np.array_equal(direct.codes_of(wanted)[1, 1], codes[images.tolist().index(wanted[1, 1])])

@@ -1,4 +1,3 @@
-from dataclasses import asdict
 from functools import partial
 
 import joblib
@@ -8,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from lddr.errors import UserError
-from lddr.metrics.metric import CodeTable, Sample, UndefinedError, metrics
-from lddr.metrics.sap import Sap, sap
+from lddr.metrics.metric import UndefinedError
+from lddr.metrics.sap import sap
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([2, 3, 5], size=(900, 3))
@@ -85,7 +84,7 @@ def test_a_factor_that_does_not_vary_is_no_part_of_the_mean():
 def test_rare_and_unknown_classes_are_no_trouble():
     rare = FACTORS.copy()
     rare[0, 0], rare[600:615, 0] = 9, 11  # seen once; never seen before the test
-    assert scored(SPREAD, rare).accuracy[0, 0] <= 0.95
+    assert scored(SPREAD, rare).accuracy[0, 0] == 0.95  # all but those fifteen of three hundred
 
 
 def test_a_solver_that_gives_up_does_not_say_so(monkeypatch):
@@ -100,23 +99,6 @@ def test_two_jobs_give_the_same_scores():
     with joblib.parallel_config(n_jobs=2):
         together = scored(BLURRED)
     assert together.as_dict() == scored(BLURRED).as_dict()
-
-
-class Fixed(CodeTable):
-    def codes_of(self, indices):
-        return BLURRED[indices]
-
-    def factors_of(self, indices):
-        return FACTORS[indices]
-
-
-def test_the_metric_hands_its_settings_on():
-    metric = Sap(train=600, test=300, regularisation=0.1, seed=1)
-    assert metrics["sap"] is Sap
-    assert metric.parts == {"train": 600, "test": 300}
-    samples = {"train": Sample(np.arange(600), Fixed()), "test": Sample(np.arange(600, 900), Fixed())}
-    assert metric.score(samples).as_dict() == scored(BLURRED, regularisation=0.1, seed=1).as_dict()
-    assert metric.score(samples).settings == asdict(metric)
 
 
 @pytest.mark.parametrize(

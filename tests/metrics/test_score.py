@@ -6,7 +6,7 @@ import pytest
 from lddr.cli import main
 from lddr.errors import UserError
 from lddr.metrics.metric import metrics
-from lddr.metrics.mig import Mig, mig
+from lddr.metrics.mig import mig
 from lddr.metrics.score import divided, score_codes
 
 GENERATOR = np.random.default_rng(0)
@@ -35,12 +35,12 @@ def test_every_metric_has_a_score_or_a_reason():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 14_999, 15_000, 40_000])
 def test_parts_do_not_overlap_and_use_what_there_is(count):
-    parts = divided(metrics["sap"](), count, 0, "sap")
+    parts = divided(metrics["sap"], count, 0)
     both = np.concatenate([parts["train"], parts["test"]])
     assert len(np.unique(both)) == len(both) == min(count, 15_000)
     if count >= 100:
         assert abs(len(parts["train"]) / len(both) - 2 / 3) < 0.01
-    assert len(divided(Mig(), count, 0, "mig")["sample"]) == min(count, 10_000)
+    assert len(divided(metrics["mig"], count, 0)["samples"]) == min(count, 10_000)
 
 
 def saved(folder, **arrays):

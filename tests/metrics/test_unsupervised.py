@@ -7,19 +7,11 @@ from sklearn.metrics import mutual_info_score
 
 from lddr.errors import UserError
 from lddr.metrics.information import discretised
-from lddr.metrics.metric import CodeTable, Sample, metrics
-from lddr.metrics.unsupervised import Unsupervised, unsupervised
+from lddr.metrics.metric import metrics
+from lddr.metrics.unsupervised import unsupervised
 
 GENERATOR = np.random.default_rng(0)
 CODES = GENERATOR.normal(size=(2000, 4)) @ GENERATOR.normal(size=(4, 4))
-
-
-class CodesOnly(CodeTable):
-    def codes_of(self, indices):
-        return CODES[indices]
-
-    def factors_of(self, indices):
-        raise AssertionError("labels are not needed")
 
 
 def test_two_latents_by_hand():
@@ -94,10 +86,4 @@ def test_mistakes_are_sentences(codes):
 
 
 def test_the_metric_needs_no_labels():
-    assert metrics["unsupervised"]() == Unsupervised(samples=10_000, num_bins=20, active_variance=0.01)
-    assert not Unsupervised.labels
-    assert Unsupervised(samples=7).parts == {"sample": 7}
-    result = Unsupervised(num_bins=5, active_variance=0.5).score({"sample": Sample(np.arange(2000), CodesOnly())})
-    plain = unsupervised(CODES, 5, 0.5)
-    assert result.as_dict() == plain.as_dict()
-    assert result.settings == {"num_bins": 5, "active_variance": 0.5, "smallest_eigenvalue": 1e-12, "samples": 2000}
+    assert not metrics["unsupervised"].labels

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from lddr.metrics.metric import CodeTable, Sample
+from lddr.data.factors import Factor, FactorTable
+from lddr.metrics.samples import Encoded, Sample
 
 
-class Toy(CodeTable):
-    """It remembers its largest look-up."""
+class Toy(Encoded):
+    """Codes that are worked out when they are looked up; it remembers its largest look-up."""
 
     def __init__(self, space, code):
         self.space, self.code, self.largest = space, code, 0
@@ -15,15 +16,19 @@ class Toy(CodeTable):
         self.largest = max(self.largest, indices.size)
         return self.code(self.space.factors_of(indices).astype(float)) if callable(self.code) else self.code[indices]
 
-    def factors_of(self, indices):
-        return self.space.factors_of(indices)
+
+def sample_of(codes, factors):
+    """Given codes and factors, as a drawn part."""
+    space = FactorTable(
+        [Factor(f"factor {place}", int(column.max()) + 1) for place, column in enumerate(factors.T)], factors
+    )
+    return Sample(np.arange(len(codes)), Encoded(space, np.arange(len(codes)), codes))
 
 
 def scored(metric, space, code, seed=0):
     """The result of a metric that draws from a space whose codes these are."""
     table = code if isinstance(code, Toy) else Toy(space, code)
-    draws = metric.draw(space, np.random.default_rng(seed))
-    return metric.score({part: Sample(indices, table) for part, indices in draws.items()})
+    return metric.score(table.samples(metric.draw(space, np.random.default_rng(seed))))
 
 
 def mixed(factors):

@@ -1,7 +1,6 @@
 """Run folders without training: real settings, invented scores."""
 
 import json
-from dataclasses import asdict
 
 import pytest
 
@@ -31,7 +30,7 @@ def make_run(tmp_path):
         training |= {"validation_risk": given.pop("validation_risk")["score"]} if "validation_risk" in given else {}
         for name, entry in given.items():
             changed = (metric_settings or {}).get(name, {})
-            entry["settings"] = asdict(metrics[name]()) | {"draw_seed": 0, "bins": None} | changed
+            entry["settings"] = metrics[name].settings | {"draw_seed": 0, "bins": None} | changed
         (folder / "scores.json").write_text(json.dumps({"training": training, "metrics": given}))
         completed(folder)
         return read_run(folder)

@@ -11,12 +11,11 @@ from rich.progress import track
 
 from lddr.bench.table import show
 from lddr.bench.timing import interleaved
-from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
-from lddr.metrics.evaluate import configured
-from lddr.metrics.metric import ModelMetric
-from lddr.metrics.plan import BATCH, Represent, encoded, planned
+from lddr.metrics.choice import configured
+from lddr.metrics.plan import BATCH, Encode, encoded, planned
 
 PUBLISHED_BATCH = 16
 CALLS = 60  # of the published way in each repeat; the rest of its draws is extrapolated
@@ -51,8 +50,7 @@ def run_bench(threads: int, out: Path | None) -> None:
 
 def measure(dataset: Dataset) -> dict[str, Any]:
     """The time of an image in both ways, how many of them each way encodes, and what that makes in all."""
-    suite = {name: metric for name, metric in configured(None).items() if not isinstance(metric, ModelMetric)}
-    plan = planned(dataset.space, suite, seed=0)
+    plan = planned(dataset.space, configured(None), seed=0)
     represent = model_of(dataset)
     seconds = interleaved(
         {"published": published(dataset, represent), "ours": ours(dataset, represent, plan.images)}, repeats=5
@@ -71,7 +69,7 @@ def measure(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def model_of(dataset: Dataset) -> Represent:
+def model_of(dataset: Dataset) -> Encode:
     """The paper's D-VAE, a few steps into its training: how good it is changes no time."""
     from lddr.runs.carry_out import Machine
     from lddr.trained import train
@@ -80,7 +78,7 @@ def model_of(dataset: Dataset) -> Represent:
     return train(dataset, steps=2, machine=Machine("cpu", pace=Pace(quiet=True))).represent
 
 
-def published(dataset: Dataset, represent: Represent) -> Callable[[], int]:
+def published(dataset: Dataset, represent: Encode) -> Callable[[], int]:
     """A draw of factor values, a look-up and a call of the encoder for every 16 images."""
     sizes = dataset.space.sizes
     random = np.random.RandomState(0)
@@ -88,13 +86,13 @@ def published(dataset: Dataset, represent: Represent) -> Callable[[], int]:
     def run() -> int:
         for _ in range(CALLS):
             factors = np.stack([random.randint(size, size=PUBLISHED_BATCH) for size in sizes], axis=1)
-            represent(as_floats(dataset.images(dataset.space.indices_of(factors))))
+            represent(dataset.images(dataset.space.indices_of(factors)))
         return CALLS * PUBLISHED_BATCH
 
     return run
 
 
-def ours(dataset: Dataset, represent: Represent, images: np.ndarray) -> Callable[[], int]:
+def ours(dataset: Dataset, represent: Encode, images: np.ndarray) -> Callable[[], int]:
     """Planned images in large batches, written into the table of codes."""
     some = np.sort(stream(0, "bench").choice(images, min(IMAGES, len(images)), replace=False))
 

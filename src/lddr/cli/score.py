@@ -1,19 +1,41 @@
 """`lddr metrics`, `lddr evaluate` and `lddr score`."""
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
 from lddr.cli.app import Changes, File, Roots, Whole, app
 
+if TYPE_CHECKING:
+    from lddr.metrics.evaluate import Entries
+
+SIDE_BY_SIDE = 3  # runs that fit beside each other; more are listed below each other
+
 
 @app.command(name="metrics")
-def metrics_() -> None:
-    """List the metrics: what each needs, its settings with the published values, and what it is."""
-    from lddr.metrics.commands import list_metrics
+def metrics_(markdown: bool = False) -> None:
+    """List the metrics: what each needs, its settings with the published values, and what it is.
 
-    list_metrics()
+    Args:
+        markdown: As the table of docs/metrics.md.
+    """
+    from rich.console import Console
+
+    from lddr.console import table
+    from lddr.metrics.choice import described, markdown_table
+
+    if markdown:
+        print(markdown_table())
+        return
+    shown = table("name", "needs", "what it is, and its settings")
+    for column in shown.columns[:2]:
+        column.no_wrap = True
+    for name, needs, about, settings in described():
+        shown.add_row(name, needs, f"{about}\n[dim]{settings}[/]")
+    Console().print(shown)
 
 
 @app.command
@@ -43,10 +65,25 @@ def evaluate(
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         force: Compute anew what is there already.
     """
-    from lddr.metrics.commands import evaluate_runs
+    from rich.console import Console
+
+    from lddr.metrics.choice import configured, parsed, split
+    from lddr.metrics.evaluate import evaluate_run
+    from lddr.runs.index import finished_runs, read_run
+    from lddr.runs.tables import print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
-    evaluate_runs(folders, metrics, changes, force, seed, jobs, bins)
+    runs, settings, wanted = finished_runs(folders), parsed(changes), list(configured(split(metrics)))
+    found = {}
+    for number, folder in enumerate(runs, 1):
+        print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
+        scores = evaluate_run(folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force)
+        found[folder.name] = {name: scores["metrics"][name] for name in wanted}
+    if len(found) <= SIDE_BY_SIDE:
+        _show(found)
+    else:
+        print_runs(list(map(read_run, runs)), ["run", "dataset", "model", "seed", *wanted], Console(), all_columns=True)
+    print("kept in scores.json of each run")
 
 
 @app.command
@@ -74,7 +111,35 @@ def score(
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         out: Also write the scores, with all details, as JSON here.
     """
-    from lddr.metrics.commands import score_file
+    from lddr.files import write_json
+    from lddr.metrics.choice import parsed, split
+    from lddr.metrics.score import read_codes, score_codes
 
-    changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published"))]
-    score_file(codes, metrics, changes, seed, jobs, bins, out)
+    settings = parsed([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
+    entries = score_codes(*read_codes(codes), split(metrics), settings=settings, seed=seed, jobs=jobs, bins=bins)
+    _show({codes.name: entries})
+    if out is not None:
+        write_json(out, entries)
+        print(f"kept in {out}")
+
+
+def _show(found: Mapping[str, "Entries"]) -> None:
+    """A row for each metric and a column for each run; below, why some have no score."""
+    from rich.console import Console
+
+    from lddr.console import table
+
+    shown = table("metric")
+    for name in found:
+        shown.add_column(name, justify="right", overflow="fold")
+    reasons: dict[str, None] = {}
+    for metric in next(iter(found.values())):
+        entries = [by_metric[metric] for by_metric in found.values()]
+        shown.add_row(metric, *("-" if entry["score"] is None else f"{entry['score']:.4f}" for entry in entries))
+        reasons |= {f"{metric}: {entry['reason']}": None for entry in entries if "reason" in entry}
+        left_out = [entry["factors_left_out"] for entry in entries if "factors_left_out" in entry]
+        reasons |= {f"left out, {name} is {why}": None for which in left_out for name, why in which.items()}
+    console = Console()
+    console.print(shown)
+    for reason in reasons:
+        console.print(reason, highlight=False, soft_wrap=True)

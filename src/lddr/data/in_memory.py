@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.data.dataset import Dataset, Images
+from lddr.data.dataset import Dataset, Images, as_floats
 from lddr.data.factors import FactorSpace, FactorTable
 from lddr.errors import UserError
 
@@ -18,7 +18,7 @@ def as_images(images: ArrayLike, shape: tuple[int, int, int] | None = None) -> N
         expected = "height, width, 1 or 3" if shape is None else ", ".join(map(str, shape))
         raise UserError(f"expected images of shape (count, {expected}), got {np.asarray(images).shape}")
     if array.dtype == np.uint8:
-        return array.astype(np.float32) * np.float32(1 / 255)
+        return as_floats(array)
     floats = array.astype(np.float32)
     if not np.all((floats >= 0) & (floats <= 1)):
         raise UserError("images must be uint8 from 0 to 255 or floats from 0 to 1")

@@ -6,7 +6,7 @@ Statistical efficiency is the accuracy from 100 labelled samples over the accura
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,15 @@ from numpy.typing import ArrayLike
 from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
+from lddr.metrics.metric import Result, Tell, UndefinedError, metric
+from lddr.metrics.signature import Seed
 
 Learner = Literal["logistic", "boosting"]
 SIZES = (10, 100, 1_000, 10_000)
 FEW, MANY = 100, 10_000  # the two sizes that statistical efficiency compares
 STRENGTHS, FOLDS, ITERATIONS = 10, 5, 100  # the published logistic regression
+LOGISTIC = {"strengths": STRENGTHS, "folds": FOLDS, "iterations": ITERATIONS}
+PARTS = {"train": lambda settings: max(settings["sizes"]), "test": 5_000}
 
 
 @dataclass(frozen=True)
@@ -38,33 +41,36 @@ class DownstreamResult(Result):
     left_out: tuple[int, ...]
 
 
+@metric("downstream_boosting", "Gradient boosting", parts=PARTS, is_task=True, learner="boosting")
+@metric("downstream_logistic", "Logistic regression", parts=PARTS, is_task=True, learner="logistic")
 def downstream(
     codes_train: ArrayLike,
     factors_train: ArrayLike,
     codes_test: ArrayLike,
     factors_test: ArrayLike,
     learner: Learner = "logistic",
-    sizes: Sequence[int] = SIZES,
-    seed: int = 0,
+    sizes: Annotated[Sequence[int], {"at_least": 1}] = SIZES,
+    seed: Seed = 0,  # of the boosting; logistic regression draws nothing
+    told: Tell | None = None,
 ) -> DownstreamResult:
-    """Test accuracy of one classifier per factor and size, fitted on the first samples of the train sample.
+    """Mean test accuracy of a classifier per factor, from few and from many labels; and their ratio, the efficiency.
 
-    The train sample must be in random order. Where a factor has one value among the first samples, that value is
-    predicted; a value never seen in training counts as an error. Means are over the factors that vary in training.
+    The first samples of the train sample are fitted, which must be in random order. Where a factor has one value among
+    them, that value is predicted; a value never seen in training counts as an error. Means are over the factors that
+    vary in training.
     """
     parts = checked_parts(codes_train, factors_train, codes_test, factors_test)
     train, test = parts[:2], parts[2:]
-    _refuse_what_cannot_be_fitted(train, test, learner, sizes)
+    _refuse_what_cannot_be_fitted(train[0], train[1], test[0], learner)
     fitted = tuple(sorted({size for size in sizes if size <= len(train[0])}))
     left_out = tuple(sorted({size for size in sizes if size > len(train[0])}))
     if not fitted:
         raise UndefinedError(
             f"the train sample has {len(train[0])} samples, fewer than the smallest size, {left_out[0]}"
         )
-    accuracy = _accuracies(train, test, fitted, learner, seed)
+    accuracy = _accuracies(train, test, fitted, learner, seed, told)
     varies = (train[1] != train[1][0]).any(axis=0)
     means = dict(zip(fitted, accuracy[:, varies].mean(axis=1).tolist(), strict=True))
-    settings = {"sizes": list(sizes), "train": len(train[0]), "test": len(test[0])} | _described(learner, seed)
     return DownstreamResult(
         score=means[fitted[-1]],
         per_factor=tuple(accuracy[-1].tolist()),
@@ -73,25 +79,24 @@ def downstream(
         mean_accuracy=tuple(means.values()),
         efficiency=_efficiency(means),
         left_out=left_out,
-        settings=settings,
+        settings={"train": len(train[0]), "test": len(test[0])} | (LOGISTIC if learner == "logistic" else {}),
     )
 
 
-def _refuse_what_cannot_be_fitted(
-    train: tuple[Floats, Whole], test: tuple[Floats, Whole], learner: str, sizes: Sequence[int]
-) -> None:
-    if learner not in get_args(Learner):
-        raise UserError(f"no learner is called {learner!r}; choose one of {', '.join(get_args(Learner))}")
-    if not sizes or min(sizes) < 1:
-        raise UserError(f"sizes must be one or more numbers of train samples, each 1 or more, not {tuple(sizes)}")
-    if not train[0].shape[1] or not (train[1] != train[1][0]).any():
+def _refuse_what_cannot_be_fitted(train: Floats, truth: Whole, test: Floats, learner: Learner) -> None:
+    if not train.shape[1] or not (truth != truth[0]).any():
         raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
-    if learner == "boosting" and max(np.abs(train[0]).max(), np.abs(test[0]).max()) > np.finfo(np.float32).max:
+    if learner == "boosting" and max(np.abs(train).max(), np.abs(test).max()) > np.finfo(np.float32).max:
         raise UserError("the codes are too large for boosted trees, which work in 32 bits; scale them down")
 
 
 def _accuracies(
-    train: tuple[Floats, Whole], test: tuple[Floats, Whole], sizes: tuple[int, ...], learner: Learner, seed: int
+    train: tuple[Floats, Whole],
+    test: tuple[Floats, Whole],
+    sizes: tuple[int, ...],
+    learner: Learner,
+    seed: int,
+    told: Tell | None,
 ) -> Floats:
     """(sizes, factors); the longest fits start first, so that no core waits for one at the end."""
     pairs = [(size, factor) for size in sizes for factor in range(train[1].shape[1])]
@@ -101,7 +106,7 @@ def _accuracies(
     costs = np.array([size * len(np.unique(train[1][:size, factor])) for size, factor in pairs])
     order = np.argsort(-costs, kind="stable")
     accuracy = np.empty(len(tasks))
-    accuracy[order] = side_by_side(accuracy_of, [tasks[task] for task in order], costs[order].tolist())
+    accuracy[order] = side_by_side(accuracy_of, [tasks[task] for task in order], costs[order].tolist(), told)
     return accuracy.reshape(len(sizes), -1)
 
 
@@ -144,48 +149,6 @@ def _estimator(learner: Learner, seed: int, samples: int) -> Any:
     return LogisticRegressionCV(Cs=STRENGTHS, cv=folds, max_iter=ITERATIONS, scoring="accuracy")
 
 
-def _described(learner: Learner, seed: int) -> dict[str, Any]:
-    if learner == "boosting":
-        return {"learner": learner, "seed": seed}
-    return {"learner": learner, "strengths": STRENGTHS, "folds": FOLDS, "iterations": ITERATIONS}
-
-
 def _efficiency(means: Mapping[int, float]) -> float | None:
     """Accuracy with few labels over accuracy with many; None where either is missing or nothing was right."""
     return means[FEW] / means[MANY] if FEW in means and means.get(MANY) else None
-
-
-@dataclass(frozen=True)
-class Downstream(Metric):
-    """The accuracy of one kind of classifier, trained on ever more samples."""
-
-    learner: ClassVar[Learner]
-    sizes: tuple[int, ...] = SIZES
-    test: int = 5_000
-    seed: int = 0
-
-    @property
-    def parts(self) -> dict[str, int]:
-        return {"train": max(self.sizes), "test": self.test}
-
-    def score(self, samples: Mapping[str, Sample]) -> DownstreamResult:
-        train, test = samples["train"], samples["test"]
-        return downstream(train.codes, train.factors, test.codes, test.factors, self.learner, self.sizes, self.seed)
-
-
-@metrics.register("downstream_logistic")
-@dataclass(frozen=True)
-class DownstreamLogistic(Downstream):
-    """Cross-validated logistic regression; it draws nothing, so the seed changes nothing."""
-
-    title = "Logistic regression"
-    learner = "logistic"
-
-
-@metrics.register("downstream_boosting")
-@dataclass(frozen=True)
-class DownstreamBoosting(Downstream):
-    """Gradient-boosted trees."""
-
-    title = "Gradient boosting"
-    learner = "boosting"

@@ -1,7 +1,7 @@
 """FactorVAE score: does the latent that varies least tell which factor is held? (Kim & Mnih 2018)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,8 +9,38 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.data.factors import FactorSpace
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole, checked
-from lddr.metrics.interventions import held_samples, holdable, points_per_factor, sharing, summarised
-from lddr.metrics.metric import Draws, Metric, Result, Sample, metrics
+from lddr.metrics.interventions import held_draws, summarised
+from lddr.metrics.metric import Result, Samples, metric
+from lddr.metrics.samples import Draws
+from lddr.metrics.signature import Count, NotNegative
+
+Several = Annotated[int, {"at_least": 2}]  # one has no variance
+
+
+def drawn_groups(
+    space: FactorSpace,
+    generator: np.random.Generator,
+    samples: Several = 10_000,
+    train_votes: Count = 10_000,
+    test_votes: Count = 5_000,
+    images: Several = 64,
+) -> Draws:
+    """Groups of images that share a factor, and a plain sample."""
+    points = {"train": train_votes, "test": test_votes}
+    groups = held_draws(space, generator, points, (), together=images)
+    return groups | {"samples": space.sample(generator, samples)}
+
+
+def variance(codes: Floats) -> Floats:
+    """Unbiased variance over images: (…, images, latents) → (…, latents)."""
+    return codes.var(axis=-2, ddof=1)
+
+
+def variances_of(samples: Samples) -> list[Any]:
+    """The variances of the sample and of the groups that were drawn, and the factor held in each."""
+    values, factors = checked(samples["samples"].codes, samples["samples"].factors)
+    groups = [given for part in ("train", "test") for given in summarised(samples, part, variance)]
+    return [variance(values), *groups, factors.shape[1]]
 
 
 @dataclass(frozen=True)
@@ -22,16 +52,17 @@ class FactorVaeResult(Result):
     active_latents: int
 
 
+@metric("factor_vae", "FactorVAE", draw=drawn_groups, inputs=variances_of)
 def factor_vae_score(
     variances: ArrayLike,
     variances_train: ArrayLike,
     held_train: ArrayLike,
     variances_test: ArrayLike,
     held_test: ArrayLike,
-    min_std: float = 0.05,
     num_factors: int | None = None,
+    min_std: NotNegative = 0.05,
 ) -> FactorVaeResult:
-    """Test accuracy of the majority vote: each latent stands for the factor that it won most training votes of.
+    """Accuracy of a majority vote: the latent that varies least stands for the factor it won most training votes of.
 
     `variances` (latents,) are those over the whole dataset; `variances_train` and `variances_test` (votes, latents)
     those over images that share the factor `held` (votes,). A vote goes to the latent with the smallest ratio of the
@@ -51,9 +82,9 @@ def factor_vae_score(
         votes_won(local / np.where(active, scale, 1), labels[:, 0], active, width)
         for local, labels in ((train, train_labels), (test, test_labels))
     )
-    settings = {"train_votes": len(train), "test_votes": len(test), "min_std": min_std}
+    sizes = {"train_votes": len(train), "test_votes": len(test)}
     score, train_accuracy = majority_accuracy(votes, test_votes), majority_accuracy(votes, votes)
-    return FactorVaeResult(score, train_accuracy, votes, int(active.sum()), settings=settings)
+    return FactorVaeResult(score, train_accuracy, votes, int(active.sum()), settings=sizes)
 
 
 def votes_won(ratios: Floats, labels: Whole, active: NDArray[np.bool_], num_factors: int) -> Whole:
@@ -69,40 +100,3 @@ def majority_accuracy(votes: Whole, test_votes: Whole) -> float:
     """The share of the test votes whose factor is the one that the latent stands for by `votes`."""
     right = np.take_along_axis(test_votes, votes.argmax(axis=1)[:, None], axis=1).sum()
     return float(right / max(test_votes.sum(), 1))
-
-
-def variance(codes: Floats) -> Floats:
-    """Unbiased variance over images: (…, images, latents) → (…, latents)."""
-    if codes.shape[-2] < 2:
-        raise UserError("a variance needs two images or more; raise the number of images of the FactorVAE score")
-    return codes.var(axis=-2, ddof=1)
-
-
-@metrics.register("factor_vae")
-@dataclass(frozen=True)
-class FactorVae(Metric):
-    """The FactorVAE score, from groups of images that share a factor, whose number is in the name of the part."""
-
-    title = "FactorVAE"
-    needs = "interventions"
-    samples: int = 10_000
-    train_votes: int = 10_000
-    test_votes: int = 5_000
-    images: int = 64
-    min_std: float = 0.05
-
-    def draw(self, space: FactorSpace, generator: np.random.Generator) -> Draws:
-        factors = holdable(space, at_least=2)
-        groups = {
-            f"{part} {factor}": sharing(space, generator, factor, (count,), together=self.images)
-            for part, votes in (("train", self.train_votes), ("test", self.test_votes))
-            for factor, count in points_per_factor(generator, factors, votes).items()
-        }
-        return {"sample": space.sample(generator, self.samples), **groups}
-
-    def score(self, samples: Mapping[str, Sample]) -> FactorVaeResult:
-        sample = samples["sample"]
-        values, factors = checked(sample.codes, sample.factors)
-        train, test = (summarised(held_samples(samples, part), variance) for part in ("train", "test"))
-        result = factor_vae_score(variance(values), *train, *test, self.min_std, factors.shape[1])
-        return replace(result, settings=result.settings | {"samples": len(sample), "images": self.images})

@@ -1,36 +1,33 @@
 """Independent fits side by side: on as many cores as `joblib.parallel_config` allows, one when nothing is said."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
+from lddr.metrics.metric import Tell
+
 T = TypeVar("T")
-Tick = Callable[[float], None]  # told the share of a metric's work that has just been finished
-
-_tick: ContextVar[Tick | None] = ContextVar("tick", default=None)
 
 
-def tick(share: float) -> None:
-    """Tell whoever watches that this share of a metric's work is done."""
-    told = _tick.get()
-    if told is not None:
-        told(share)
+def cores(jobs: int) -> AbstractContextManager:
+    """Let fits run on this many cores, all for -1."""
+    from joblib import parallel_config
+
+    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
 
 
 def side_by_side(
-    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float] | None = None
+    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], told: Tell | None = None
 ) -> list[T]:
-    """`fit(*task)` for every task, in order; `costs` are the shares of the tasks in the work, for the bar."""
+    """`fit(*task)` for every task, in order; `told` hears the share of each in the `costs` when it is done."""
     from joblib import Parallel, delayed
 
-    listed = list(tasks)
-    shares = [1.0] * len(listed) if costs is None else list(costs)
-    total, results = sum(shares) or 1.0, []
-    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in listed)
-    for result, share in zip(fits, shares, strict=True):
+    results, total = [], sum(costs) or 1.0
+    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in tasks)
+    for result, cost in zip(fits, costs, strict=True):
         results.append(result)
-        tick(share / total)
+        if told is not None:
+            told(cost / total)
     return results
 
 
@@ -40,13 +37,3 @@ def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
 
     with threadpool_limits(1):
         return fit(*task)
-
-
-@contextmanager
-def watched(told: Tick) -> Iterator[None]:
-    """Have `told` called after every piece of work in this block."""
-    token = _tick.set(told)
-    try:
-        yield
-    finally:
-        _tick.reset(token)

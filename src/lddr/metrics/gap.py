@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.fitting import tick
+from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.metrics.information import Floats
-from lddr.metrics.metric import ModelMetric, Result, UndefinedError, metrics
+from lddr.metrics.metric import Result, Tell, UndefinedError, metric
+from lddr.metrics.signature import Count
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,61 +43,64 @@ class GapResult(Result):
     entropy: float  # of the posterior in nats, mean over latents and images
 
 
-@metrics.register("gap")
-@dataclass(frozen=True)
-class Gap(ModelMetric):
-    """|ELBO_ST - ELBO|; the authors' variant compares the training losses, total correlation included."""
+@metric("gap", "Gap_ST")
+def gap(
+    trained: "Trained",
+    dataset: Dataset,
+    seed: int,
+    batches: Count = 1000,
+    batch_size: Count = 64,
+    variant: Literal["paper", "authors"] = "paper",
+    told: Tell | None = None,
+) -> GapResult:
+    """What a discrete model loses when latents are rounded: |ELBO_ST - ELBO|; "authors" compares training losses."""
+    if not trained.is_discrete:
+        raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
+    penalty = loss_penalty(trained) if variant == "authors" else None
+    rows = []
+    for number in range(batches):
+        rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty))
+        if told is not None:
+            told(1 / batches)
+    return _result(np.stack(rows), trained)
 
-    title = "Gap_ST"
-    batches: int = 1000
-    batch_size: int = 64
-    variant: Literal["paper", "authors"] = "paper"
 
-    def score_model(self, trained: "Trained", dataset: Dataset, seed: int) -> GapResult:
-        if not trained.is_discrete:
-            raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
-        penalty = loss_penalty(trained) if self.variant == "authors" else None
-        rows = [self._batch(trained, dataset, penalty, seed, number) for number in range(self.batches)]
-        return self._result(np.stack(rows), trained)
+def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None") -> Floats:
+    """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7)."""
+    import torch
 
-    def _batch(self, trained: "Trained", dataset: Dataset, penalty: "Penalty | None", seed: int, number: int) -> Floats:
-        """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7)."""
-        import torch
+    from lddr.training.feed import as_tensor
 
-        from lddr.training.feed import as_tensor
+    with torch.no_grad():
+        images = as_tensor(as_floats(drawn), torch.device("cpu"))
+        outputs = trained.vae.encoder(images)
+        both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
+        columns = [_reconstruction(trained, images, latent.z) for latent in both]
+        columns += [(penalty(latent) if penalty else torch.zeros(())).expand(len(images)) for latent in both]
+        columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
+    return torch.stack(columns, dim=1).double().numpy()
 
-        drawn = dataset.draw(stream(seed, "gap", number), self.batch_size)
-        with torch.no_grad():
-            images = as_tensor(as_floats(drawn), torch.device("cpu"))
-            outputs = trained.vae.encoder(images)
-            both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
-            columns = [_reconstruction(trained, images, latent.z) for latent in both]
-            columns += [(penalty(latent) if penalty else torch.zeros(())).expand(len(images)) for latent in both]
-            columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
-        tick(1 / self.batches)
-        return torch.stack(columns, dim=1).double().numpy()
 
-    def _result(self, rows: Floats, trained: "Trained") -> GapResult:  # (batches, images, 7)
-        soft, hard, soft_penalty, hard_penalty, kl, confidence, entropy = rows.mean((0, 1)).tolist()
-        differences = rows[..., 1] + rows[..., 3] - rows[..., 0] - rows[..., 2]  # (batches, images)
-        gap = float(abs(differences.mean()))
-        return GapResult(
-            gap,
-            bootstrap(differences.mean(1), lambda drawn: np.abs(drawn.mean(1))),
-            elbo_soft=-soft - kl,
-            elbo_hard=-hard - kl,
-            reconstruction_soft=soft,
-            reconstruction_hard=hard,
-            kl_soft=kl,
-            kl_hard=sum(np.log(len(trained.values_of(latent))) for latent in range(trained.num_latents)),
-            penalty_soft=soft_penalty,
-            penalty_hard=hard_penalty,
-            per_image=float(np.abs(differences).mean()),
-            relative=gap / soft if soft else 0.0,
-            confidence=confidence,
-            entropy=entropy,
-            settings={"batches": self.batches, "batch_size": self.batch_size, "variant": self.variant},
-        )
+def _result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images, 7)
+    soft, hard, soft_penalty, hard_penalty, kl, confidence, entropy = rows.mean((0, 1)).tolist()
+    differences = rows[..., 1] + rows[..., 3] - rows[..., 0] - rows[..., 2]  # (batches, images)
+    score = float(abs(differences.mean()))
+    return GapResult(
+        score,
+        bootstrap(differences.mean(1), lambda drawn: np.abs(drawn.mean(1))),
+        elbo_soft=-soft - kl,
+        elbo_hard=-hard - kl,
+        reconstruction_soft=soft,
+        reconstruction_hard=hard,
+        kl_soft=kl,
+        kl_hard=sum(np.log(len(trained.values_of(latent))) for latent in range(trained.num_latents)),
+        penalty_soft=soft_penalty,
+        penalty_hard=hard_penalty,
+        per_image=float(np.abs(differences).mean()),
+        relative=score / soft if soft else 0.0,
+        confidence=confidence,
+        entropy=entropy,
+    )
 
 
 def _reconstruction(trained: "Trained", images: "Tensor", z: "Tensor") -> "Tensor":

@@ -1,18 +1,17 @@
 """InfoMEC: modularity, explicitness and compactness as shares of the factors' entropies (Hsu et al. 2023)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import Floats, Whole, checked_parts, discretised, entropy, mutual_information
-from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
+from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.modularity import ROUNDING
 from lddr.metrics.probe import probabilities, standardised
+from lddr.metrics.signature import Count, Seed, Share
 
 Estimator = Literal["neighbours", "binned", "categories"]
 Flags = NDArray[np.bool_]
@@ -35,18 +34,21 @@ class InfomecResult(Result):
     entropies: tuple[float, ...]
 
 
+@metric("infomec", "InfoMEC", parts={"samples": 10_000, "test": 0})
 def infomec(
     codes: ArrayLike,
     factors: ArrayLike,
-    test: tuple[ArrayLike, ArrayLike] | None = None,  # codes and factors
+    codes_test: ArrayLike | None = None,
+    factors_test: ArrayLike | None = None,
     estimator: Estimator = "neighbours",
-    num_neighbours: int = 10,
-    num_bins: int = 20,
-    active_range: float = 0.05,
-    iterations: int = 100,
-    seed: int = 0,
+    num_neighbours: Count = 10,
+    num_bins: Count = 20,
+    active_range: Share = 0.05,
+    iterations: Count = 100,
+    seed: Seed = 0,
+    told: Tell | None = None,
 ) -> InfomecResult:
-    """InfoM and InfoC are concentrations of I / H(factor); InfoE is 1 - H(factor | codes) / H(factor).
+    """InfoM and InfoC are concentrations of I / H(factor), InfoE is 1 - H(factor | codes) / H(factor).
 
     A concentration is (largest / sum - 1/n) / (1 - 1/n): of a latent over the n factors that vary (InfoM), of a factor
     over the n active latents (InfoC); 0 where nothing is known, 1 where n = 1 and something is. The little that noise
@@ -56,31 +58,26 @@ def infomec(
     categorical codes, which are active if they vary at all and one-hot for InfoE.
     InfoE is of a logistic regression without penalty and with equal weights of the values, so that H(factor), its loss
     without codes, is log(number of values). As published its loss is taken on the sample it was fitted to; with
-    `test` it is taken there, and can fall below 0.
+    a test sample it is taken there, and can fall below 0.
     """
-    values, truth, probed, asked = checked_parts(codes, factors, *((codes, factors) if test is None else test))
+    values, truth, probed, asked = checked_parts(
+        codes,
+        factors,
+        *((codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)),
+    )
     _check(estimator, truth)
     inputs = (one_hot if estimator == "categories" else standardised)(values, probed)
     symbols = _symbols(values, estimator, num_bins)
     options = {"neighbours": num_neighbours, "iterations": iterations, "seed": seed}
     tasks = [(symbols, *inputs, column, wanted, options) for column, wanted in zip(truth.T, asked.T, strict=True)]
-    found = side_by_side(_factor_scores, tasks, costs=[len(np.unique(column)) for column in truth.T])
-    settings = {
-        "estimator": estimator,
-        "num_neighbours": num_neighbours,
-        "num_bins": num_bins,
-        "active_range": active_range,
-        "iterations": iterations,
-        "seed": seed,
-        "samples": len(values),
-        "test": 0 if test is None else len(probed),
-    }
+    found = side_by_side(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], told)
     active = _active(values, 0.0 if estimator == "categories" else active_range)
     information = np.stack([column for column, _ in found], axis=1)
-    return _result(information, truth, active, np.array([share for _, share in found]), settings)
+    sizes = {"samples": len(values), "test": 0 if codes_test is None else len(probed)}
+    return _result(information, truth, active, np.array([share for _, share in found]), sizes)
 
 
-def _result(information: Floats, truth: Whole, active: Flags, infoe: Floats, settings: dict[str, Any]) -> InfomecResult:
+def _result(information: Floats, truth: Whole, active: Flags, infoe: Floats, sizes: dict[str, int]) -> InfomecResult:
     entropies = np.array([entropy(column) for column in truth.T])
     varies = entropies > 0
     shares = np.divide(information, entropies, out=np.zeros_like(information), where=varies)
@@ -95,13 +92,11 @@ def _result(information: Floats, truth: Whole, active: Flags, infoe: Floats, set
         tuple(active.tolist()),
         information,
         tuple(entropies.tolist()),
-        settings=settings,
+        settings=sizes,
     )
 
 
 def _check(estimator: str, factors: Whole) -> None:
-    if estimator not in ("neighbours", "binned", "categories"):
-        raise UserError(f"unknown estimator {estimator!r}; choose neighbours, binned or categories")
     counts = [np.unique(column, return_counts=True)[1] for column in factors.T]
     if all(len(count) == 1 for count in counts):
         raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")
@@ -176,37 +171,3 @@ def predicted_share(train: Any, factor: Whole, test: Any, asked: Whole, iteratio
     right = found[np.arange(len(found)), np.searchsorted(values, asked[known])]
     loss = -np.log(np.maximum(right, np.finfo(np.float64).eps)).mean()
     return float(1 - loss / np.log(len(values)))
-
-
-@metrics.register("infomec")
-@dataclass(frozen=True)
-class Infomec(Metric):
-    """InfoM, InfoC and InfoE of one sample; InfoE of a second sample if `test` is above 0."""
-
-    title = "InfoMEC"
-    samples: int = 10_000
-    test: int = 0
-    estimator: Estimator = "neighbours"
-    num_neighbours: int = 10
-    num_bins: int = 20
-    active_range: float = 0.05
-    iterations: int = 100
-    seed: int = 0
-
-    @property
-    def parts(self) -> dict[str, int]:
-        return {"sample": self.samples} | ({"test": self.test} if self.test else {})
-
-    def score(self, samples: Mapping[str, Sample]) -> InfomecResult:
-        sample, test = samples["sample"], samples.get("test")
-        return infomec(
-            sample.codes,
-            sample.factors,
-            None if test is None else (test.codes, test.factors),
-            self.estimator,
-            self.num_neighbours,
-            self.num_bins,
-            self.active_range,
-            self.iterations,
-            self.seed,
-        )

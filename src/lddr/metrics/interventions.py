@@ -6,7 +6,8 @@ import numpy as np
 
 from lddr.data.factors import FactorSpace, FactorTable, Indices
 from lddr.metrics.information import Floats, Whole
-from lddr.metrics.metric import Sample, UndefinedError
+from lddr.metrics.metric import Samples, UndefinedError
+from lddr.metrics.samples import Draws, Sample
 
 SLICE = 500  # points looked up at a time: 500 x 64 pairs of 10 numbers are 5 MB
 
@@ -28,10 +29,20 @@ def occurring(space: FactorSpace, factor: int) -> Whole:
     return np.unique(space.rows[:, factor]) if isinstance(space, FactorTable) else np.arange(space.sizes[factor])
 
 
-def points_per_factor(generator: np.random.Generator, factors: list[int], points: int) -> dict[int, int]:
-    """How many points hold each factor when every point picks one of them at random; those with none left out."""
-    counts = generator.multinomial(points, np.full(len(factors), 1 / len(factors)))
-    return {factor: int(count) for factor, count in zip(factors, counts, strict=True) if count}
+def held_draws(
+    space: FactorSpace, generator: np.random.Generator, points: Mapping[str, int], shape: tuple[int, ...], together: int
+) -> Draws:
+    """Points (*shape, together) that each hold one of the factors, picked at random; "train 3" holds factor 3.
+
+    Draws are image numbers only, so that the factor held is in the name of the part.
+    """
+    factors, draws = holdable(space, at_least=2), {}
+    for part, wanted in points.items():
+        counts = generator.multinomial(wanted, np.full(len(factors), 1 / len(factors)))
+        for factor, count in zip(factors, counts.tolist(), strict=True):
+            if count:
+                draws[f"{part} {factor}"] = sharing(space, generator, factor, (count, *shape), together)
+    return draws
 
 
 def sharing(
@@ -42,14 +53,15 @@ def sharing(
     return space.sample_with(generator, factor, np.repeat(values[..., None], together, axis=-1))
 
 
-def held_samples(samples: Mapping[str, Sample], part: str) -> dict[int, Sample]:
+def held_samples(samples: Samples, part: str) -> dict[int, Sample]:
     """The samples of a part, "train 0", "train 2" …, by the number of the factor held."""
     names = {name: name.removeprefix(f"{part} ") for name in samples if name.startswith(f"{part} ")}
     return {int(factor): samples[name] for name, factor in names.items()}
 
 
-def summarised(held: Mapping[int, Sample], summary: Callable[[Floats], Floats]) -> tuple[Floats, Whole]:
+def summarised(samples: Samples, part: str, summary: Callable[[Floats], Floats]) -> tuple[Floats, Whole]:
     """The summary (points, latents) of the codes of every point, slice by slice, and the factor held in each."""
+    held = held_samples(samples, part)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused later, in a sentence
         rows = [
             summary(sample[start : start + SLICE].codes)

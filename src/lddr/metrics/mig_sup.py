@@ -1,14 +1,14 @@
 """MIG-sup: how far the factor a latent tells most about is ahead of the second (Li et al. 2020)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.metrics.information import Floats, checked, discretised, entropy, mutual_information_matrix
-from lddr.metrics.metric import Metric, Result, Sample, metrics
+from lddr.metrics.metric import Result, metric
 from lddr.metrics.mig import two_largest
+from lddr.metrics.signature import Count, NotNegative
 from lddr.metrics.unsupervised import active_latents
 
 
@@ -22,7 +22,10 @@ class MigSupResult(Result):
     entropies: tuple[float, ...]
 
 
-def mig_sup(codes: ArrayLike, factors: ArrayLike, num_bins: int = 20, active_variance: float = 0.01) -> MigSupResult:
+@metric("mig_sup", "MIG-sup", parts={"samples": 10_000})
+def mig_sup(
+    codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20, active_variance: NotNegative = 0.01
+) -> MigSupResult:
     """Gap of the two largest I / H(factor) of a latent, mean over the active latents; a single factor has no second.
 
     As in the authors' code a latent is active if its variance is above 0.01; without any the score is 0. The mutual
@@ -40,24 +43,5 @@ def mig_sup(codes: ArrayLike, factors: ArrayLike, num_bins: int = 20, active_var
         tuple(active.tolist()),
         information,
         tuple(entropies.tolist()),
-        settings={"num_bins": num_bins, "active_variance": active_variance, "samples": len(values)},
+        settings={"samples": len(values)},
     )
-
-
-@metrics.register("mig_sup")
-@dataclass(frozen=True)
-class MigSup(Metric):
-    """The mutual information gap of the latents of one sample."""
-
-    title = "MIG-sup"
-    samples: int = 10_000
-    num_bins: int = 20
-    active_variance: float = 0.01
-
-    @property
-    def parts(self) -> dict[str, int]:
-        return {"sample": self.samples}
-
-    def score(self, samples: Mapping[str, Sample]) -> MigSupResult:
-        sample = samples["sample"]
-        return mig_sup(sample.codes, sample.factors, self.num_bins, self.active_variance)

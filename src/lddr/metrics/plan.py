@@ -6,17 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole
-from lddr.metrics.metric import CodeTable, Draws, Metric, Sample, UndefinedError
+from lddr.metrics.metric import Metric, UndefinedError
+from lddr.metrics.samples import Draws, Encoded
 
-Represent = Callable[[NDArray[np.float32]], ArrayLike]  # images (count, height, width, channels) → (count, latents)
+Encode = Callable[[Images], ArrayLike]  # → (count, latents)
 
 BATCH = 512
 BLOCK = 16  # images whose colours and noise, where a dataset has such chance, come from one generator
-DIRECT = 20_000_000  # up to this many images a table by image number is smaller than searching is slow
 
 
 @dataclass(frozen=True)
@@ -51,33 +50,11 @@ def check_factors(metric: Metric, space: FactorSpace) -> None:
         raise UndefinedError("there are no ground-truth factors with at least two values to compare the codes with")
 
 
-class Encoded(CodeTable):
-    """The codes of some images of a factor space, by image number."""
-
-    def __init__(self, space: FactorSpace, images: Indices, codes: NDArray[np.floating]) -> None:
-        self.space, self._images, self._codes = space, images, codes
-        self._rows: NDArray[np.int32] | None = None
-        if space.size <= DIRECT:
-            self._rows = np.full(space.size, -1, np.int32)
-            self._rows[images] = np.arange(len(images), dtype=np.int32)
-
-    def codes_of(self, indices: Indices) -> Floats:
-        rows = np.searchsorted(self._images, indices) if self._rows is None else self._rows[indices]
-        return self._codes[rows].astype(np.float64)
-
-    def factors_of(self, indices: Indices) -> Whole:
-        return self.space.factors_of(indices)
-
-    def samples(self, draws: Draws) -> dict[str, Sample]:
-        """The drawn parts of a metric."""
-        return {part: Sample(numbers, self) for part, numbers in draws.items()}
-
-
 def encoded(
     dataset: Dataset,
     space: FactorSpace,
     images: Indices,
-    represent: Represent,
+    encode: Encode,
     seed: int,
     tell: Callable[[float], None] = lambda count: None,
 ) -> Encoded:
@@ -88,7 +65,7 @@ def encoded(
     codes: NDArray[np.float32] | None = None
     done = 0
     for pictures in pictures_of(dataset, images, seed):
-        part = _checked(represent(as_floats(pictures)), len(pictures))
+        part = _checked(encode(pictures), len(pictures))
         codes = np.empty((len(images), part.shape[1]), np.float32) if codes is None else codes
         if part.shape[1] != codes.shape[1]:
             raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {part.shape[1]} for another")

@@ -1,7 +1,6 @@
 """SAP: by how much the best single latent tells a factor better than the second best does (Kumar et al. 2018)."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,9 @@ from numpy.typing import ArrayLike
 from lddr.errors import UserError
 from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Metric, Result, Sample, UndefinedError, metrics
+from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.mig import two_largest
+from lddr.metrics.signature import Positive, Seed
 
 LARGEST = 1e50  # the solver squares the codes, and never comes back from an overflow
 
@@ -24,13 +24,15 @@ class SapResult(Result):
     accuracy: Floats
 
 
+@metric("sap", "SAP", parts={"train": 10_000, "test": 5_000})
 def sap(
     codes_train: ArrayLike,
     factors_train: ArrayLike,
     codes_test: ArrayLike,
     factors_test: ArrayLike,
-    regularisation: float = 0.01,
-    seed: int = 0,
+    regularisation: Positive = 0.01,
+    seed: Seed = 0,
+    told: Tell | None = None,
 ) -> SapResult:
     """Gap of the two best test accuracies of a linear classifier on one latent, mean over the factors that vary.
 
@@ -49,13 +51,12 @@ def sap(
         (train[:, [latent]], truth[:, factor], test[:, [latent]], truth_test[:, factor], regularisation, seed)
         for latent, factor in pairs
     ]
-    fits = side_by_side(_accuracy, tasks, costs=[float(classes[factor]) for _, factor in pairs])
+    fits = side_by_side(_accuracy, tasks, [float(classes[factor]) for _, factor in pairs], told)
     accuracy = np.zeros((train.shape[1], truth.shape[1]))
     accuracy[:, varies] = np.reshape(fits, (train.shape[1], len(varies)))
     first, second = two_largest(accuracy)
-    settings = {"regularisation": regularisation, "seed": seed, "train": len(train), "test": len(test)}
-    gaps = first - second
-    return SapResult(float(gaps[varies].mean()), tuple(gaps.tolist()), accuracy, settings=settings)
+    gaps, sizes = first - second, {"train": len(train), "test": len(test)}
+    return SapResult(float(gaps[varies].mean()), tuple(gaps.tolist()), accuracy, settings=sizes)
 
 
 def _accuracy(
@@ -70,23 +71,3 @@ def _accuracy(
         warnings.simplefilter("ignore", ConvergenceWarning)  # the published scores are those after 1000 iterations
         model.fit(codes, labels)
     return float(np.mean(model.predict(codes_test) == labels_test))
-
-
-@metrics.register("sap")
-@dataclass(frozen=True)
-class Sap(Metric):
-    """The separated attribute predictability of a train and a test sample."""
-
-    title = "SAP"
-    train: int = 10_000
-    test: int = 5_000
-    regularisation: float = 0.01
-    seed: int = 0
-
-    @property
-    def parts(self) -> dict[str, int]:
-        return {"train": self.train, "test": self.test}
-
-    def score(self, samples: Mapping[str, Sample]) -> SapResult:
-        train, test = samples["train"], samples["test"]
-        return sap(train.codes, train.factors, test.codes, test.factors, self.regularisation, self.seed)

@@ -11,10 +11,13 @@ from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.dataset import stream
 from lddr.data.factors import FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.evaluate import Entries, Settings, configured, cores, entries_of
+from lddr.metrics.choice import Settings, configured
+from lddr.metrics.evaluate import Entries, entries_of
+from lddr.metrics.fitting import cores
 from lddr.metrics.information import checked
-from lddr.metrics.metric import Draws, Metric, ModelMetric, Result, UndefinedError
-from lddr.metrics.plan import Encoded, check_factors, scorable
+from lddr.metrics.metric import Metric, Result, Tell, UndefinedError
+from lddr.metrics.plan import check_factors, scorable
+from lddr.metrics.samples import Draws, Encoded
 
 
 def score_codes(
@@ -38,25 +41,26 @@ def score_codes(
     values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
     known = Encoded(space, np.arange(space.size), values)
 
-    def result(name: str, metric: Metric) -> Result:
+    def result(metric: Metric, told: Tell) -> Result:
         if metric.needs == "interventions":
             raise UndefinedError(
                 f"{metric.title} looks at images with one factor held: it needs the dataset and a way to encode it, "
                 "with lddr evaluate RUN or lddr.evaluate(dataset, represent)"
             )
         check_factors(metric, space)
-        draws = {} if isinstance(metric, ModelMetric) else divided(metric, space.size, seed, name)
-        return metric.score(known.samples(draws))
+        return metric.score(known.samples(divided(metric, space.size, seed)), told)
 
     with TaskBars(quiet) as bars, cores(jobs):
         return entries_of(configured(names, settings), result, {"draw_seed": seed, "bins": bins}, left_out, bars)
 
 
-def divided(metric: Metric, count: int, seed: int, name: str) -> Draws:
+def divided(metric: Metric, count: int, seed: int) -> Draws:
     """Samples 0 … count - 1, each in at most one part of the metric, in the proportion of the parts' sizes."""
     wanted = metric.parts
+    if not wanted:
+        return {}
     share = min(1.0, count / sum(wanted.values()))
-    order: Indices = stream(seed, f"metric {name}").permutation(count)
+    order: Indices = stream(seed, f"metric {metric.name}").permutation(count)
     ends = np.cumsum([round(share * size) for size in wanted.values()])
     if share < 1:
         ends[-1] = count

@@ -1,13 +1,13 @@
 """Scores without labels: how dependent the latents are, and how many are in use (Locatello et al. 2019)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.metrics.information import Floats, checked, discretised, mutual_information_matrix
-from lddr.metrics.metric import Metric, Result, Sample, metrics
+from lddr.metrics.metric import Result, metric
+from lddr.metrics.signature import Count, NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class UnsupervisedResult(Result):
     pairwise_information: Floats  # (latents, latents), nats
 
 
+@metric("unsupervised", "Total correlation", parts={"samples": 10_000})
 def unsupervised(
-    codes: ArrayLike, num_bins: int = 20, active_variance: float = 0.01, smallest_eigenvalue: float = 1e-12
+    codes: ArrayLike, num_bins: Count = 20, active_variance: NotNegative = 0.01, smallest_eigenvalue: Positive = 1e-12
 ) -> UnsupervisedResult:
-    """Total correlation of a Gaussian with the covariance of the active latents: ½ (Σ log variance - log det).
+    """Of a Gaussian with the covariance of the active latents, ½ (Σ log variance - log det); no factors are needed.
 
     A latent is active if its variance is above 0.01 (Burda et al. 2016). The other scores take all latents, as
     published; so does the total correlation with `active_variance=0`, as far as they vary.
@@ -50,12 +51,7 @@ def unsupervised(
         int((eigenvalues > smallest_eigenvalue).sum()),
         tuple(values.var(axis=0).tolist()),
         information,
-        settings={
-            "num_bins": num_bins,
-            "active_variance": active_variance,
-            "smallest_eigenvalue": smallest_eigenvalue,
-            "samples": len(values),
-        },
+        settings={"samples": len(values)},
     )
 
 
@@ -98,23 +94,3 @@ def mean_off_diagonal(matrix: Floats) -> float:
     """Mean over the pairs of different latents; 0 if there is one latent only."""
     pairs = len(matrix) * (len(matrix) - 1)
     return float((matrix.sum() - np.trace(matrix)) / pairs) if pairs else 0.0
-
-
-@metrics.register("unsupervised")
-@dataclass(frozen=True)
-class Unsupervised(Metric):
-    """The unsupervised scores of one sample; the factors are not looked at."""
-
-    title = "Total correlation"
-    labels = False
-    samples: int = 10_000
-    num_bins: int = 20
-    active_variance: float = 0.01
-    smallest_eigenvalue: float = 1e-12
-
-    @property
-    def parts(self) -> dict[str, int]:
-        return {"sample": self.samples}
-
-    def score(self, samples: Mapping[str, Sample]) -> UnsupervisedResult:
-        return unsupervised(samples["sample"].codes, self.num_bins, self.active_variance, self.smallest_eigenvalue)

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from lddr.errors import UserError
+from lddr.metrics.choice import SIX_METRICS
 from lddr.report.tables.table import Number
 from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value, flat_settings
@@ -23,14 +23,8 @@ DATASETS = {  # ours → the paper's, in its order
 LOOK_ALIKES = {"rooms": "shapes3d"}  # drawn here: not the same
 PAPER_PIXELS = 64  # what a resolution that is left out means for all of the paper's datasets
 MPI3D_IMAGES = 460_800  # the paper's MPI3D has four colours and four shapes; a later file has six of each
-SIX = {  # the paper's metrics, in its order: our name → its name
-    "beta_vae": "beta_vae_score",
-    "factor_vae": "factor_vae_score",
-    "mig": "mig",
-    "dci": "dci",
-    "modularity": "modularity",
-    "sap": "sap",
-}
+LONGER = {"beta_vae": "beta_vae_score", "factor_vae": "factor_vae_score"}
+SIX = {name: LONGER.get(name, name) for name in SIX_METRICS}  # the paper's metrics: our name → its name
 SELECTED_FROM = ("dvae", "factor-dvae")  # the models of its Selection row
 QUOTED = ("beta-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")  # from Locatello et al. (2019)
 GAINS = {"dvae": "unregularized_mig_median_gain_percent", "factor-dvae": "tc_regularized_mig_median_gain_percent"}
@@ -163,7 +157,7 @@ def unpublished_settings(metric: str, used: dict[str, Any]) -> dict[str, Any]:
 def _published(metric: str) -> dict[str, Any]:
     from lddr.metrics.metric import metrics
 
-    return json.loads(json.dumps(asdict(metrics[metric]()))) if metric in metrics else {}
+    return json.loads(json.dumps(metrics[metric].settings)) if metric in metrics else {}
 
 
 def in_words(value: Any) -> str:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lddr.report.paper import SIX
+from lddr.metrics.choice import measures
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
-METRICS = (*SIX, "explicitness", "mig_sup", "infomec", "irs")
 EFFICIENCIES = {
     "downstream_logistic.efficiency": "logistic regression",
     "downstream_boosting.efficiency": "gradient boosted trees",
@@ -50,7 +49,7 @@ def selector_columns(runs: Sequence[Run]) -> Columns:
 
 def metric_columns(runs: Sequence[Run]) -> Columns:
     """The metrics that some run has, by their titles."""
-    return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in METRICS})
+    return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in measures()})
 
 
 def _known(columns: Columns) -> Columns:

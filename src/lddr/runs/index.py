@@ -88,6 +88,20 @@ def gather(roots: Iterable[str | Path]) -> list[Run]:
     return list(runs.values())
 
 
+def finished_runs(roots: Iterable[Path]) -> list[Path]:
+    """The folders of runs, and of all finished runs below folders that hold runs."""
+    found: dict[Path, None] = {}
+    for root in roots:
+        if (files := RunFolder(root)).is_run:
+            _ = files.scores  # says what is wrong with it
+            found[root] = None
+        else:
+            found |= {run.folder: None for run in list_runs(root) if run.state == "finished"}
+    if not found:
+        raise UserError("there is no finished run in these folders; train one first with: lddr train")
+    return list(found)
+
+
 def read_run(folder: Path) -> Run:
     """One run from its files alone."""
     files, settings = RunFolder(folder), {}

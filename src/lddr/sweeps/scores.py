@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lddr.errors import UserError
-from lddr.metrics.commands import parsed
-from lddr.metrics.evaluate import Settings, configured
+from lddr.metrics.choice import SIX_METRICS, Settings, configured, parsed
 from lddr.metrics.metric import metrics
 from lddr.sweeps.only import unknown
 
-METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "gap")  # the paper's six and its selector
+METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 Scores = tuple[tuple[str, ...], Settings]
 
 

@@ -12,7 +12,7 @@ from lddr.config import Config, all_settings, configure, settings_of, supervisio
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
 from lddr.latents.family import latents
-from lddr.metrics.evaluate import Settings, configured
+from lddr.metrics.choice import Settings, configured
 from lddr.metrics.metric import Metric
 from lddr.models import models
 from lddr.objectives.objective import objectives
