@@ -271,8 +271,8 @@ def test_metrics_have_the_settings_of_the_study_and_then_of_its_quick_scale(tmp_
     full, quick = (study_of(tmp_path, SET, scale) for scale in ("full", "quick"))
     assert full.scoring == {"dci": {"train": 2000}, "mig": {"num_bins": 30}}
     assert quick.scoring == {"dci": {"train": 2000, "estimator": "fast"}}
-    assert (full.wanted["mig"].num_bins, full.wanted["dci"].estimator) == (30, "published")
-    assert quick.wanted["dci"].estimator == "fast"
+    assert (full.wanted["mig"].settings["num_bins"], full.wanted["dci"].settings["estimator"]) == (30, "published")
+    assert quick.wanted["dci"].settings["estimator"] == "fast"
 
 
 def test_kernels_are_one_value_and_a_list_of_them_a_grid(tmp_path):
