@@ -1,12 +1,11 @@
 import json
-from dataclasses import asdict
 
 import pytest
 import torch
 
 from lddr.config import configure
 from lddr.data.dataset import datasets
-from lddr.metrics.evaluate import configured
+from lddr.metrics.choice import configured
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, progress, seconds_per_step, shape_of, show_estimate, stand_in, why_missing
 from lddr.sweeps.study import Study
@@ -38,7 +37,7 @@ def no_data(monkeypatch, tmp_path):
 
 
 def scored(name):
-    return {"score": 0.5, "settings": asdict(configured([name])[name]) | {"draw_seed": 0, "bins": None}}
+    return {"score": 0.5, "settings": configured([name])[name].settings | {"draw_seed": 0, "bins": None}}
 
 
 def finished(out, config, *metrics):
