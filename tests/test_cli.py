@@ -77,10 +77,10 @@ def test_a_misspelt_command_is_explained_and_exits_with_2(words, capsys):
 
 
 def test_ctrl_c_is_no_traceback(monkeypatch, capsys):
-    def interrupted(markdown: bool) -> None:
+    def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lddr.data.commands.list_datasets", interrupted)
+    monkeypatch.setattr("lddr.cli.data._kinds", interrupted)
     with pytest.raises(SystemExit) as end:
         main(["data", "list"])
     assert end.value.code == 130

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from lddr.data.commands import markdown_table
+from lddr.cli.data import markdown_table
 
 ROOT = Path(__file__).parents[1]
 

@@ -26,7 +26,7 @@ from rich.console import Console
 from urllib3 import HTTPResponse
 from urllib3.exceptions import HTTPError
 
-from lddr.data.download import Remote, State, fetch, human_size, plan, verify
+from lddr.data.download import FileState, Remote, fetch, human_size, plan, verify
 from lddr.data.transfer import Bar
 from lddr.errors import UserError
 
@@ -441,6 +441,51 @@ def test_a_mirror_must_have_the_right_file(server: Server, tmp_path: Path) -> No
     assert visible(tmp_path) == set()
 
 
+@pytest.mark.parametrize("first", ["gone.bin", "other.bin"])
+def test_the_next_address_is_tried(server: Server, tmp_path: Path, first: str) -> None:
+    server.files["other.bin"] = b"not what was published"
+    remote = remote_at(server, url=f"{server.address}/{first}", others=(f"{server.address}/data.bin",))
+    shown = get(remote, tmp_path)
+    assert f"not from {server.address}/{first} (" in shown
+    assert (tmp_path / "some/data.bin").read_bytes() == CONTENT
+    assert [request.path for request in server.gets()] == [f"/{first}", "/data.bin"]
+
+
+def test_the_size_is_asked_for_at_every_address(server: Server, tmp_path: Path) -> None:
+    remote = remote_at(server, url=f"{server.address}/gone.bin", others=(f"{server.address}/data.bin",))
+    assert plan([remote], tmp_path).size == len(CONTENT)
+
+
+def test_where_no_address_has_it_the_last_is_named(server: Server, tmp_path: Path) -> None:
+    remote = remote_at(server, url=f"{server.address}/gone.bin", others=(f"{server.address}/lost.bin",))
+    with pytest.raises(UserError, match=f"^cannot fetch {server.address}/lost.bin: the server answers 404"):
+        get(remote, tmp_path)
+
+
+def test_what_came_from_one_address_is_continued_from_the_next(server: Server, tmp_path: Path) -> None:
+    server.files["copy.bin"] = CONTENT
+    server.drops = [300_000] + [0] * len(NO_PAUSES)
+    get(remote_at(server, url=f"{server.address}/copy.bin", others=(f"{server.address}/data.bin",)), tmp_path)
+    assert (tmp_path / "some/data.bin").read_bytes() == CONTENT
+    assert sum(request.sent for request in server.gets()) == len(CONTENT)
+
+
+@pytest.mark.parametrize("content", [CONTENT, b"corrected by the owners"])
+def test_a_file_that_was_replaced_since_has_no_wrong_checksum(server: Server, tmp_path: Path, content: bytes) -> None:
+    server.files["data.bin"] = content
+    remote = remote_at(server, may_differ=True)
+    get(remote, tmp_path)
+    assert (tmp_path / "some/data.bin").read_bytes() == content
+    (verdict,) = verify([remote], tmp_path)
+    assert verdict.state is (FileState.OK if content == CONTENT else FileState.UNCHECKED)
+
+
+def test_a_complete_part_without_a_checksum_is_fetched_again(server: Server, tmp_path: Path) -> None:
+    begin(tmp_path, bytes(len(CONTENT)))
+    get(remote_at(server, may_differ=True), tmp_path)
+    assert (tmp_path / "some/data.bin").read_bytes() == CONTENT
+
+
 def test_no_room(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
     with pytest.raises(UserError, match=r"data\.bin needs 1\.0 MB but only 1\.0 kB are free in .*some"):
@@ -498,7 +543,7 @@ def test_verify(server: Server, tmp_path: Path) -> None:
     remotes = [remote_at(server, path=path) for path in ("good.bin", "bad.bin", "missing.bin")]
     archives = [remote_at(server, path=path, members="data/cars") for path in ("cars", "ships")]
     verdicts = verify(remotes + archives, tmp_path, Console(file=io.StringIO()))
-    states = [State.OK, State.WRONG, State.MISSING, State.UNPACKED, State.MISSING]
+    states = [FileState.OK, FileState.WRONG, FileState.MISSING, FileState.UNCHECKED, FileState.MISSING]
     assert [verdict.state for verdict in verdicts] == states
     assert [verdict.found for verdict in verdicts] == [sha256(CONTENT), sha256(b"broken"), None, None, None]
     assert [verdict.path for verdict in verdicts] == [tmp_path / remote.path for remote in remotes + archives]

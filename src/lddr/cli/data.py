@@ -1,12 +1,20 @@
 """`lddr data …`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
 from lddr.cli.app import Name, Names, app
+from lddr.errors import UserError
+
+if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset
+    from lddr.data.official.base import Official
+
+PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+HEADINGS = ("name", "images", "shape", "factors", "from")
 
 data = SubcommandApp()
 app.command(data, name="data", help="List, show, download and verify datasets.")
@@ -20,9 +28,50 @@ def list_(markdown: bool = False) -> None:
         markdown: Print it as Markdown, for a document.
 
     """
-    from lddr.data.commands import list_datasets
+    from rich.console import Console
 
-    list_datasets(markdown)
+    from lddr.console import table
+
+    if markdown:
+        print(markdown_table())
+        return
+    shown = table(*HEADINGS, "here")
+    shown.columns[1].justify = "right"
+    for kind in _kinds():
+        shown.add_row(*_facts(kind), _here(kind))
+    Console().print(shown)
+    Console().print("\nYour own images: give the path of a folder or an .npz file instead of a name.", style="dim")
+
+
+def markdown_table() -> str:
+    """The same table for the README, without what depends on this machine."""
+    rows = [
+        HEADINGS,
+        ("---", "---:", "---", "---", "---"),
+        *((f"`{name}`", *rest) for name, *rest in map(_facts, _kinds())),
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _kinds() -> list[type["Dataset"]]:
+    """Those that need no files first."""
+    from lddr.data.dataset import datasets
+
+    return sorted((datasets[name] for name in datasets), key=lambda kind: (kind.needs_files, kind.name))
+
+
+def _facts(kind: type["Dataset"]) -> tuple[str, ...]:
+    shape = "x".join(map(str, kind.image_shape))
+    return kind.name, f"{kind.space.size:,}", shape, str(kind.space), kind.origin
+
+
+def _here(kind: type["Dataset"]) -> str:
+    from lddr.data.official.base import Official
+
+    found = kind.found() if issubclass(kind, Official) else []
+    if found:
+        return f"official file{'s' * (len(found) > 1)} in {found[0].parent}"
+    return "no" if kind.needs_files else kind.origin.split(" or ")[0]
 
 
 @data.command
@@ -41,9 +90,17 @@ def show(
         resolution: Pixels per side, where the dataset can be drawn at several.
 
     """
-    from lddr.data.commands import show_dataset
+    from lddr.data.load import load_dataset
+    from lddr.data.sheet import factor_sheet
+    from lddr.files import written_whole
 
-    show_dataset(name, out, seed, resolution)
+    if out is not None and out.suffix.lower() not in PICTURES:
+        raise UserError(f"cannot tell what kind of picture {out} is; end its name in {', '.join(PICTURES)}")
+    dataset = load_dataset(name, resolution)
+    out = out or Path(f"{dataset.name}.png")
+    with written_whole(out) as draft:
+        factor_sheet(dataset, seed).save(draft)
+    print(f"{dataset!r}, {dataset.origin}", f"written: {out}", sep="\n")
 
 
 @data.command
@@ -55,19 +112,91 @@ def download(names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS")]
         mirror: An address that holds the same files, instead of the official one.
 
     """
-    from lddr.data.commands import download_datasets
+    from lddr.data.download import fetch, human_size, plan
+    from lddr.data.locations import download_folder
 
-    download_datasets(names, mirror)
+    remotes = [remote for kind in _official(names) for remote in kind.remotes]
+    folder = download_folder()
+    ahead = plan(remotes, folder, mirror)
+    count = len(ahead.absent) + len(ahead.partial)
+    if not count:
+        print(f"everything is there already, in {folder}")
+        return
+    size = "of unknown size" if ahead.size is None else human_size(ahead.size)
+    print(f"{count} file{'s' * (count > 1)}, {size}, into {folder}")
+    fetch(remotes, folder, mirror)
+    for remote in remotes:
+        if not remote.required:
+            print(f"no checksum is known for today's {remote.path}: its length is all that can be checked")
+    print(f"done; check it with: lddr data verify {' '.join(names)}")
 
 
 @data.command
 def verify(names: Names) -> None:
-    """Check official files against their published checksums, and that they can be read.
+    """Check official files: against their published checksums, that they can be read, dSprites against its drawing.
 
     Args:
         names: Datasets from `lddr data list`.
 
     """
-    from lddr.data.commands import verify_datasets
+    from rich.console import Console
 
-    verify_datasets(names)
+    from lddr.console import table
+    from lddr.data.verification import findings
+
+    found = [finding for kind in _official(names) for finding in findings(kind)]
+    shown = table("dataset", "file", "verdict")
+    for finding in found:
+        shown.add_row(finding.dataset, str(finding.path), f"{'ok, ' * finding.is_right}{finding.words}")
+    Console().print(shown)
+    wrong = dict.fromkeys(finding.dataset for finding in found if not finding.is_right)
+    if wrong:
+        raise UserError(f"remove what is wrong and get it again with: lddr data download {' '.join(wrong)}")
+
+
+@data.command
+def clean(yes: bool = False) -> None:
+    """Remove what was converted once for faster reading; it is made again when it is needed.
+
+    Args:
+        yes: Do not ask first.
+
+    """
+    from lddr.console import say
+    from lddr.data.conversion import conversions
+    from lddr.data.download import human_size
+
+    there = {path: path.stat().st_size for path in conversions()}
+    for path, size in there.items():
+        print(f"{human_size(size):>8}  {path}")
+    if not there:
+        print("there is nothing to remove")
+    elif yes or _agrees(f"remove all of it, {human_size(sum(there.values()))}? [y/N] "):
+        for path in there:
+            path.unlink(missing_ok=True)
+        print("removed")
+    else:
+        say("nothing was removed")
+
+
+def _agrees(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except EOFError:  # nobody is there to answer
+        return False
+
+
+def _official(names: tuple[str, ...]) -> list[type["Official"]]:
+    from lddr.data.dataset import datasets
+    from lddr.data.official.base import Official
+
+    if not names:
+        known = ", ".join(name for name in datasets if issubclass(datasets[name], Official))
+        raise UserError(f"name at least one dataset: {known}")
+    kinds = []
+    for name in names:
+        kind = datasets[name]
+        if not issubclass(kind, Official):
+            raise UserError(f"{name} is drawn here and needs no files")
+        kinds.append(kind)
+    return kinds

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.data.factors import Indices, whole_numbers
 from lddr.data.locations import cache_folder
 from lddr.errors import UserError
-from lddr.files import alone, written_whole
+from lddr.files import BusyError, alone, written_whole
 
 Rows = NDArray[np.uint8]  # (rows, …)
 Chunk = Rows | tuple[Indices, Rows]  # the rows that come next, or row numbers and the rows that belong there
@@ -107,6 +107,21 @@ def converted(
             if not path.exists():
                 _write(path, name, shape, chunks)
     return _mapped_npy(path)
+
+
+def conversions() -> list[Path]:
+    """The converted arrays in the cache, and what killed conversions left there; not those that are being made."""
+    return [path for path in sorted((cache_folder() / "arrays").glob("*.npy")) if not _is_in_the_making(path)]
+
+
+def _is_in_the_making(path: Path) -> bool:
+    if not path.name.startswith("."):
+        return False
+    try:
+        with alone(path.with_name(f"{path.stem[1:].rpartition('-')[0]}.npy"), wait=False):
+            return False
+    except BusyError:
+        return True
 
 
 def _fingerprint(sources: Iterable[Path], version: int) -> str:

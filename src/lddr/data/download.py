@@ -24,7 +24,7 @@ _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new attempt
 
 @dataclass(frozen=True)
 class Remote:
-    """A file on the web and where it belongs below the data folder.
+    """A file on the web, at addresses that are tried in order, and where it belongs below the data folder.
 
     When `members` is given the file is a tar archive: its `members` folder is unpacked into the folder `path`.
     """
@@ -34,10 +34,17 @@ class Remote:
     checksum: str  # "sha256:…" or "md5:…"
     size: int | None = None  # bytes, where published
     members: str | None = None
+    others: tuple[str, ...] = ()  # further addresses
+    may_differ: bool = False  # its owners have replaced the file since, and another checksum is not known
 
-    def address(self, mirror: str | None = None) -> str:
+    @property
+    def required(self) -> str | None:
+        """The checksum that a file must have."""
+        return None if self.may_differ else self.checksum
+
+    def addresses(self, mirror: str | None = None) -> tuple[str, ...]:
         """Where to fetch it: a mirror replaces everything before the file's own name."""
-        return self.url if mirror is None else f"{mirror.rstrip('/')}/{self._name}"
+        return (self.url, *self.others) if mirror is None else (f"{mirror.rstrip('/')}/{self._name}",)
 
     def file(self, folder: Path) -> Path:
         """Where the downloaded file belongs: an archive lies beside the folder it is unpacked into."""
@@ -55,7 +62,7 @@ class Remote:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Downloads:
     """What a download would do."""
 
     present: tuple[Remote, ...]
@@ -64,13 +71,13 @@ class Plan:
     size: int | None  # bytes still to fetch; None when a server does not say
 
 
-class State(Enum):
+class FileState(Enum):
     """What `verify` can find."""
 
     OK = "ok"
     WRONG = "wrong checksum"
     MISSING = "missing"
-    UNPACKED = "unpacked"  # the archive is gone, so that there is nothing to compare with its checksum
+    UNCHECKED = "unchecked"  # no checksum of it is known, or it was unpacked and the archive is gone
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,11 @@ class Verdict:
 
     remote: Remote
     path: Path
-    state: State
+    state: FileState
     found: str | None = None
 
 
-def plan(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> Plan:
+def plan(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> Downloads:
     """Which files are there, which are begun, and how much is still to fetch (servers are asked where unpublished)."""
     from lddr.data.transfer import length, part_of
 
@@ -93,7 +100,7 @@ def plan(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> 
     begun = {remote: length(remote.file(folder)) + length(part_of(remote.file(folder))) for remote in wanted}
     partial = tuple(remote for remote in wanted if begun[remote])
     absent = tuple(remote for remote in wanted if not begun[remote])
-    return Plan(present, partial, absent, _sum([_bytes_left(remote, folder, mirror) for remote in wanted]))
+    return Downloads(present, partial, absent, _sum([_bytes_left(remote, folder, mirror) for remote in wanted]))
 
 
 def fetch(
@@ -139,7 +146,8 @@ def _bytes_left(remote: Remote, folder: Path, mirror: str | None) -> int | None:
     file = remote.file(folder)
     if file.exists():  # an archive that only needs unpacking
         return 0
-    size = size_offered(remote.address(mirror)) if remote.size is None else remote.size
+    sizes = map(size_offered, remote.addresses(mirror))
+    size = next((size for size in sizes if size is not None), None) if remote.size is None else remote.size
     return None if size is None else max(0, size - length(part_of(file)))
 
 
@@ -163,12 +171,27 @@ def _fetch_one(remote: Remote, folder: Path, mirror: str | None, bar: "Bar", pau
 
 def _obtain(remote: Remote, file: Path, mirror: str | None, bar: "Bar", pauses: Sequence[float]) -> None:
     """Have the checked file in its place; an archive may lie there already, put by hand or not unpacked to the end."""
-    from lddr.data.transfer import Transfer, digest
+    from lddr.data.transfer import digest
 
     if not file.exists():
-        Transfer(remote.address(mirror), file, remote.checksum, remote.size, bar).run(pauses)
-    elif (found := digest(file, remote.checksum, bar)) != remote.checksum:
+        _receive(remote, file, mirror, bar, pauses)
+    elif (found := digest(file, remote.checksum, bar)) != remote.checksum and remote.required:
         raise UserError(f"{file} is broken (expected {remote.checksum}, found {found}); remove it and try again")
+
+
+def _receive(remote: Remote, file: Path, mirror: str | None, bar: "Bar", pauses: Sequence[float]) -> None:
+    """From the first address that has it; where none has, what is wrong with the last one is said."""
+    from lddr.data.transfer import Transfer
+
+    *others, last = (Transfer(address, file, remote.required, remote.size, bar) for address in remote.addresses(mirror))
+    for transfer in others:
+        try:
+            transfer.run(pauses)
+            break
+        except UserError as error:
+            bar.say(f"not from {transfer.address} ({error.__cause__ or error}); trying the next address")
+    else:
+        last.run(pauses)
 
 
 def _unpack(remote: Remote, archive: Path, folder: Path, bar: "Bar") -> None:
@@ -183,8 +206,9 @@ def _verdict(remote: Remote, folder: Path, progress: "Progress") -> Verdict:
 
     path = folder / remote.path
     if not remote.is_there(folder):
-        return Verdict(remote, path, State.MISSING)
+        return Verdict(remote, path, FileState.MISSING)
     if remote.members is not None:
-        return Verdict(remote, path, State.UNPACKED)
+        return Verdict(remote, path, FileState.UNCHECKED)
     found = digest(path, remote.checksum, Bar(progress, path.name))
-    return Verdict(remote, path, State.OK if found == remote.checksum else State.WRONG, found)
+    differs = FileState.UNCHECKED if remote.may_differ else FileState.WRONG
+    return Verdict(remote, path, FileState.OK if found == remote.checksum else differs, found)

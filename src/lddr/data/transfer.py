@@ -101,7 +101,7 @@ class _Dropped(Exception):  # noqa: N818 (no error yet: the next attempt may suc
 class Transfer:
     """A file on its way from `address` to `file`."""
 
-    def __init__(self, address: str, file: Path, checksum: str, size: int | None, bar: Bar) -> None:
+    def __init__(self, address: str, file: Path, checksum: str | None, size: int | None, bar: Bar) -> None:
         self.address, self.file, self.checksum, self.size, self.bar = address, file, checksum, size, bar
         self.part = part_of(file)
         self.version = self.part.with_name(f"{self.part.name}.version")  # the server's mark for what `part` is part of
@@ -109,8 +109,7 @@ class Transfer:
     def run(self, pauses: Sequence[float]) -> None:
         """Receive what is missing; with the right checksum the file gets its name, with a wrong one it is removed."""
         self._receive_all(pauses)
-        found = digest(self.part, self.checksum, self.bar)
-        if found != self.checksum:
+        if self.checksum and (found := digest(self.part, self.checksum, self.bar)) != self.checksum:
             self._discard()
             raise UserError(
                 f"{self.address} is not the published {self.file.name} (expected {self.checksum}, found {found}); "
@@ -143,7 +142,9 @@ class Transfer:
 
     def _receive(self) -> None:
         """Ask for what is missing; if the server cannot continue what is there, and that is wrong, for everything."""
-        if not self._ask(length(self.part)) and digest(self.part, self.checksum, self.bar) != self.checksum:
+        if self._ask(length(self.part)):
+            return
+        if not self.checksum or digest(self.part, self.checksum, self.bar) != self.checksum:
             self._ask(0)
 
     def _ask(self, done: int) -> bool:

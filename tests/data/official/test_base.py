@@ -96,8 +96,9 @@ def test_addresses_and_checksums_are_complete(official: type[Official]) -> None:
     for remote in official.remotes:
         kind, digest = remote.checksum.split(":")
         assert len(bytes.fromhex(digest)) == {"sha256": 32, "md5": 16}[kind]
-        assert remote.url.startswith(("https://", "http://www.scottreed.info"))
-        assert remote.members or remote.url.rsplit("/")[-1] == remote.path.rsplit("/")[-1]
+        for address in remote.addresses():
+            assert address.startswith(("https://", "http://www.scottreed.info"))
+            assert remote.members or address.rsplit("/")[-1] == remote.path.rsplit("/")[-1]
 
 
 def test_one_missing_file_of_several_is_named(data: Path) -> None:

@@ -41,7 +41,11 @@ class Official(Dataset):
 
     @classmethod
     def why_missing(cls) -> str | None:
-        return cls._not_found() if cls.needs_files and not cls.found() else None
+        return cls.not_found() if cls.needs_files and not cls.found() else None
+
+    def look_closer(self) -> tuple[bool, str] | None:
+        """Whether the images themselves are right, and what was found; nothing where nothing is known of them."""
+        return None
 
     @abstractmethod
     def _open(self, paths: list[Path]) -> MappedImages:
@@ -51,7 +55,8 @@ class Official(Dataset):
         return self.rows.take(indices)
 
     @classmethod
-    def _not_found(cls) -> str:
+    def not_found(cls) -> str:
+        """Which file is missing where, and how to get it."""
         missing = [names[0] for names in cls.files if not _find(names)]
         what = f"{missing[0]} of {cls.title}" if 0 < len(missing) < len(cls.files) else cls.title
         *others, last = map(str, data_folders())

@@ -9,7 +9,8 @@ from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
 
-ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"
+ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main"  # the owners', since April 2025
+FORMER_ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"  # reported dead in 2023
 
 
 def _space(colours: int, shapes: int) -> FactorGrid:
@@ -55,8 +56,10 @@ def _file(name: str) -> tuple[tuple[str, ...], ...]:
     return ((f"{name}/{name}.npz",),)
 
 
-def _remotes(name: str, md5: str) -> tuple[Remote, ...]:
-    return (Remote(path=f"{name}/{name}.npz", url=f"{ADDRESS}/{name}.npz", checksum=f"md5:{md5}"),)
+def _remotes(name: str, md5: str, may_differ: bool = False) -> tuple[Remote, ...]:
+    others = () if may_differ else (f"{FORMER_ADDRESS}/{name}.npz",)  # an old file would pass for a new one
+    checksum = f"md5:{md5}"
+    return (Remote(f"{name}/{name}.npz", f"{ADDRESS}/{name}.npz", checksum, others=others, may_differ=may_differ),)
 
 
 @datasets.register("mpi3d_toy")
@@ -89,4 +92,4 @@ class MPI3DReal(MPI3D):
     title = "MPI3D (real)"
     summary = "MPI3D: a robot arm and an object, photographed"
     files = _file("mpi3d_real")
-    remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802")
+    remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802", may_differ=True)  # replaced 2025-04-17

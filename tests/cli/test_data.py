@@ -2,6 +2,7 @@ import hashlib
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ from PIL import Image
 from lddr.cli import main
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
+from lddr.data.factors import Factor, FactorGrid
+from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import Shapes3D
+from lddr.data.rendered.sprite_bits import drawn_sprites
+from lddr.files import alone
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +106,96 @@ def test_download_then_verify(server, tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "ok, checksum" in out
     assert "expected" in out  # the checksum is right but the content is no HDF5 file
+
+
+@pytest.fixture
+def little_dsprites(tmp_path, monkeypatch):
+    """The first 2048 of dSprites as its official file, after some pixels were changed."""
+    x, y = DSprites.space.factors[3:]
+    space = FactorGrid((Factor("shape", 1), Factor("scale", 1), Factor("orientation", 2), x, y))
+    for kind in (DSprites, datasets["color_dsprites"]):
+        monkeypatch.setattr(kind, "space", space)
+
+    def write(*changed):
+        images = np.unpackbits(drawn_sprites().take(np.arange(2048)), axis=1).reshape(2048, 64, 64)
+        for pixel in changed:
+            images[pixel] ^= 1
+        path = tmp_path / "data" / f"{PATH}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(path, imgs=images)
+
+    return write
+
+
+def test_verify_compares_dsprites_with_its_drawing(little_dsprites, capsys):
+    little_dsprites()
+    main(["data", "verify", "dsprites"])
+    out = capsys.readouterr().out
+    assert "ok, 0 pixels differ from the drawing, in 0 of 2048 images" in out
+    assert "no checksum is known for it: that its length is right is all that could be checked" in " ".join(out.split())
+
+
+def test_verify_counts_the_pixels_and_images_that_differ(little_dsprites, capsys):
+    little_dsprites((5, 30, 30), (5, 31, 31), (2047, 0, 63))
+    main(["data", "verify", "color_dsprites"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "ok, 3 pixels differ from the drawing, in 2 of 2048 images (the first: 5, 2047)" in shown
+
+
+def test_verify_refuses_what_is_not_dsprites(little_dsprites, capsys):
+    little_dsprites(slice(10, 20))
+    error = mistake(["data", "verify", "dsprites"], capsys)
+    assert "lddr data download dsprites" in error
+
+
+def test_verify_needs_a_file_to_compare(capsys):
+    with pytest.raises(SystemExit):
+        main(["data", "verify", "dsprites"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "dSprites not found under" in shown
+    assert "get it with: lddr data download dsprites (28 MB)" in shown
+
+
+def test_the_list_says_whether_dsprites_is_drawn(little_dsprites, capsys):
+    def here():
+        main(["data", "list"])
+        return {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line}["dsprites"]
+
+    assert here().endswith("redrawn")
+    little_dsprites()
+    assert "  official file in" in here()  # and where
+
+
+def test_clean_asks_before_it_removes(tmp_path, monkeypatch, capsys):
+    main(["data", "clean"])
+    assert capsys.readouterr().out == "there is nothing to remove\n"
+    np.savez(tmp_path / "mine.npz", images=np.zeros((3, 32, 32), np.uint8))
+    main(["data", "show", str(tmp_path / "mine.npz"), "-o", str(tmp_path / "mine.png")])
+    (made,) = (tmp_path / "cache" / "lddr" / "arrays").glob("*.npy")
+    left = made.with_name(f".{made.stem}-0a1b2c3d.npy")  # by a process that was killed
+    left.write_bytes(bytes(2000))
+    capsys.readouterr()
+    for answer in ("", "no", EOFError()):
+        monkeypatch.setattr("builtins.input", Mock(side_effect=[answer]))
+        main(["data", "clean"])
+        assert "nothing was removed" in capsys.readouterr().err
+    assert made.exists()
+    monkeypatch.setattr("builtins.input", Mock(side_effect=["y"]))
+    main(["data", "clean"])
+    out = capsys.readouterr().out
+    assert f"12 kB  {made}\n" in out
+    assert f"2 kB  {left}\n" in out
+    assert not made.exists()
+    assert not left.exists()
+
+
+def test_clean_leaves_what_is_being_made(tmp_path, capsys):
+    folder = tmp_path / "cache" / "lddr" / "arrays"
+    folder.mkdir(parents=True)
+    draft, ready = folder / ".cars3d-1234-0a1b2c3d.npy", folder / "cars3d-5678.npy"
+    draft.touch()
+    ready.touch()
+    with alone(folder / "cars3d-1234.npy"):
+        main(["data", "clean", "--yes"])
+    assert draft.exists()
+    assert not ready.exists()
