@@ -3,6 +3,7 @@
 import os
 from itertools import islice
 from pathlib import Path
+from stat import S_ISREG
 
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.own_images import SUFFIXES
@@ -28,6 +29,8 @@ class Models:
         """The model of a folder; a file that was written anew is read anew."""
         try:
             facts = RunFolder(folder).model_file.stat()
+            if not S_ISREG(facts.st_mode):  # a pipe or a device could be read forever
+                raise UserError("what should be the model of this run is no file")
         except OSError as error:
             if not RunFolder(folder).is_run:
                 raise GoneError("this run is no longer there; go back to the runs and choose another") from error
@@ -41,7 +44,7 @@ def _opened(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
         dataset = images_of(RunFolder(key[0]))
         if dataset.image_shape != trained.image_shape:
             raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
-    except (UserError, OSError, ValueError, RuntimeError) as error:
+    except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error), None)
     drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), IMAGES))
     return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())

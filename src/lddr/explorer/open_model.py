@@ -105,6 +105,8 @@ class OpenModel:
     def _seen(self, picture: Pixels) -> dict[str, Any]:
         """Reconstruction, and the posterior of every latent over its active categories."""
         latent = latent_of(self.trained, picture[np.newaxis])
+        if not latent.mean.isfinite().all():
+            raise UserError("this model gives no numbers: its training has diverged")
         values = latent.mean[0].tolist()
         answer: dict[str, Any] = {
             "picture": data_url(picture),

@@ -52,4 +52,4 @@ def curves_of(run: Run) -> dict[str, Any]:
 
 def _curve(records: list[dict[str, Any]], name: str) -> list[tuple[int, float]]:
     points = ((record["step"], record.get(name)) for record in records)
-    return [(step, value) for step, value in points if isinstance(value, int | float) and math.isfinite(value)]
+    return [(step, value) for step, value in points if isinstance(value, int | float) and abs(value) < 1e300]

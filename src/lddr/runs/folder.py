@@ -61,7 +61,7 @@ class RunFolder:
     @property
     def missing(self) -> list[str]:
         """The files it lacks to be finished."""
-        return [name for name in NEEDED if not (self.path / name).exists()]
+        return [name for name in NEEDED if not (self.path / name).is_file()]
 
     @property
     def is_finished(self) -> bool:
@@ -77,6 +77,8 @@ class RunFolder:
     @property
     def last_step(self) -> int:
         """The step of the last whole line of the log; 0 before the first."""
+        if not self.log_file.is_file():
+            return 0
         with suppress(OSError), self.log_file.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
             records = RECORD.findall(log.read())
@@ -157,7 +159,7 @@ class RunFolder:
         """The records of its training so far."""
         from lddr.training.tracking import read_log
 
-        return read_log(self.log_file) if self.log_file.exists() else []
+        return read_log(self.log_file) if self.log_file.is_file() else []
 
     # writing
 
@@ -196,7 +198,7 @@ def stamp_of(folder: str) -> Stamp | None:
         for name in (CONFIG, SCORES):
             file = os.stat(f"{folder}/{name}")  # noqa: PTH116 (twice as fast)
             stamp += [file.st_ino, file.st_mtime_ns, file.st_size]
-        stamp += [os.path.exists(f"{folder}/{name}") for name in (LOG, MODEL)]  # noqa: PTH110 (twice as fast)
+        stamp += [os.path.isfile(f"{folder}/{name}") for name in (LOG, MODEL)]  # noqa: PTH113 (twice as fast)
     return stamp or None
 
 
@@ -209,6 +211,8 @@ def checked_format(facts: Content, path: Path) -> int:
 
 
 def _read_object(path: Path, needed: str) -> Content:
+    if not path.is_file():  # a pipe or a device could be read forever
+        raise BrokenRunError(path, "is no file")
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -106,7 +106,10 @@ def read_run(folder: Path) -> Run:
     """One run from its files alone."""
     files, settings = RunFolder(folder), {}
     try:
-        settings = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
+        found = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
+        settings = {name: value for name, value in found.items() if _is_plain(name) and _is_plain(value)}
+        if nonsense := [name for name in found if name not in settings]:
+            raise BrokenRunError(files.config_file, f"holds no plain value for {nonsense[0]!a}")
         if files.state == "training":
             return Run(folder, "training", settings, {})
         scores = flat_scores(files.scores)
@@ -162,9 +165,16 @@ def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]
 
 
 def _flat_value(value: Any) -> Value:
-    if isinstance(value, list):
+    if isinstance(value, list) and all(map(_is_plain, value)):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether every table, file and page can show it: a finite number, a text that can be written, or nothing."""
+    if isinstance(value, str):
+        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+    return value is None or (isinstance(value, int | float) and abs(value) < 1e300)
 
 
 def _one_line(error: Exception) -> str:

@@ -13,7 +13,7 @@ from lddr.metrics.metric import UndefinedError
 from lddr.runs.folder import RunFolder
 
 LEAST_SHARE = 0.1  # of a factor's entropy that a latent must tell to be called after it
-DAMAGE = (UserError, ValueError, LookupError, TypeError, AttributeError)
+DAMAGE = (UserError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def _record(line: bytes) -> dict[str, Any] | None:
     """The record of a whole line, None for a torn one."""
     try:
         record = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and isinstance(record.get("step"), int) else None
 
