@@ -183,6 +183,7 @@ def _agrees(question: str) -> bool:
     try:
         return input(question).strip().lower() in ("y", "yes")
     except EOFError:  # nobody is there to answer
+        print()
         return False
 
 

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from lddr.data.official.dsprites import PATH, ColorDSprites, DSprites, NoisyDSprites
+from lddr.data.official.dsprites import PATH, ColorDSprites, DSprites, NoisyDSprites, halved
 from lddr.errors import UserError
 
 COUNT = 737_280
@@ -171,6 +171,35 @@ def test_labels() -> None:
     assert [DSprites.space.factors[0].label(value) for value in range(3)] == ["square", "ellipse", "heart"]
     np.testing.assert_allclose(DSprites.space.factors[1].values, [0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
     np.testing.assert_allclose(DSprites.space.factors[2].values, np.arange(40) * tau / 39)
+
+
+@pytest.mark.parametrize("kind", [DSprites, ColorDSprites, NoisyDSprites])
+def test_half_the_resolution_is_the_mean_of_four_pixels(data: Path, kind: type[DSprites]) -> None:
+    numbers = np.arange(7, COUNT, 9973)
+    small = kind(32).images(numbers, np.random.default_rng(1))
+    assert small.shape == (len(numbers), *kind(32).image_shape)
+    large = kind().images(numbers, np.random.default_rng(1)).astype(int)
+    means = large.reshape(len(numbers), 32, 2, 32, 2, -1).sum(axis=(2, 4))
+    np.testing.assert_array_equal(small, (means + 2) // 4)
+    assert small.max() == 255 or kind is ColorDSprites
+
+
+def test_half_the_resolution_of_the_file_is_made_the_same_way(folder: Path, numbers: np.ndarray) -> None:
+    assert DSprites(32).origin == "official file"
+    np.testing.assert_array_equal(DSprites(32).images(numbers), halved(DSprites().images(numbers)))
+
+
+def test_without_its_file_it_is_drawn(data: Path) -> None:
+    dataset = DSprites()
+    assert dataset.origin == "redrawn"
+    corner, heart = dataset.images([0, COUNT - 1])[..., 0]
+    assert (corner[11:21, 11:21] == 255).all()  # a square of 9.6 pixels around (16, 16)
+    assert np.count_nonzero(corner) == 100
+    assert heart[48, 48] == 255  # the largest heart, in the last place
+    with pytest.raises(UserError, match="image number 737280 is not in 0 … 737279"):
+        dataset.images([COUNT])
+    with pytest.raises(UserError, match="dsprites comes at 64x64 or 32x32, not 48x48"):
+        DSprites(48)
 
 
 @pytest.mark.parametrize(

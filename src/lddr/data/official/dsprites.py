@@ -141,7 +141,7 @@ class NoisyDSprites(DSprites):
 def halved(images: Images) -> Images:
     """Means of 2x2 pixels, halves rounded up: (count, h, w, channels) → (count, h/2, w/2, channels).
 
-    Not cut back to black and white: a step of the position is half a pixel then, and often could not be seen.
+    Not cut back to black and white: a step of the position is half a pixel here, and the grey of the edges shows it.
     """
     planes = images.transpose(0, 3, 1, 2)
     pairs = np.add(planes[:, :, ::2], planes[:, :, 1::2], dtype=np.uint16).view(np.uint32)  # left and right in one
