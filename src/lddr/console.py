@@ -34,7 +34,9 @@ def table(*headings: str, **options: Any) -> Table:
 
 def watched(things: Iterable[Thing], doing: str, quiet: bool = False) -> Iterable[Thing]:
     """The things one after the other, with a bar that vanishes at the end."""
-    return rich_progress.track(things, doing, console=Console(stderr=True), transient=True, disable=quiet)
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    return rich_progress.track(things, doing, console=console, transient=True, disable=hidden)
 
 
 def clock(seconds: float) -> str:

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from lddr.config import configure
+from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.sheet import factor_sheet, overview
 from lddr.errors import UserError
@@ -39,7 +38,7 @@ def run_demo(out: Path, steps: int | None = None) -> None:
 def draw_datasets(out: Path) -> list[Dataset]:
     """One picture per drawn dataset and one of all of them."""
     chosen = [datasets[name]() for name in datasets if not datasets[name].needs_files]
-    for dataset in track(chosen, "drawing", console=Console(stderr=True), transient=True):
+    for dataset in watched(chosen, "drawing"):
         with written_whole(out / f"{dataset.name}.png") as draft:
             factor_sheet(dataset).save(draft)
     with written_whole(out / "datasets.png") as draft:

@@ -4,23 +4,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
-from lddr.report.paper import DATASETS, LOOK_ALIKES, in_words, unpublished
+from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublished
 from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value
 
-VARIED = {
-    "model",
-    "latent",
-    "objective",
-    "seed",
-    "supervision",
-    "labels",
-    "omega",
-    "label_seed",
-}  # and knobs of objectives
 Settings = dict[str, Value]
 Reasons = dict[str, list[str]]  # reason → runs
 
@@ -119,19 +108,6 @@ def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
         if kept.setdefault(key, run) is not run:
             left_out.setdefault(f"the same run as {kept[key].folder}", []).append(str(run.folder))
     return [run for run in runs if kept[frozenset(run.settings.items())] is run]
-
-
-@cache
-def knobs() -> frozenset[str]:
-    """What sweeps vary: the settings that have a grid in some objective."""
-    from lddr.models import models
-
-    return frozenset(name for model in models for name in models[model].grid)
-
-
-def details(run: Run) -> Settings:
-    """The settings of a run that must not differ within a group."""
-    return {name: value for name, value in run.settings.items() if name not in VARIED | knobs()}
 
 
 def _alike(runs: Sequence[Run]) -> list[list[Run]]:

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lddr.errors import UserError
-from lddr.metrics.metric import UndefinedError
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
@@ -23,18 +21,12 @@ class LoadedRun:
     def model(self) -> "Trained":
         from lddr.trained import Trained
 
-        try:
-            return Trained.load(self.run.folder)
-        except UserError as error:
-            raise UndefinedError(f"the model of {self.run.name} cannot be loaded: {error}") from error
+        return Trained.load(self.run.folder)
 
     @cached_property
     def dataset(self) -> "Dataset":
         """The images it was trained on."""
-        try:
-            return self.run.files.dataset
-        except UserError as error:
-            raise UndefinedError(f"the images of {self.run.name} are not here: {error}") from error
+        return self.run.files.dataset
 
     def images(self, count: int) -> "Images":
         """The same images for every model of a dataset."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -28,7 +29,7 @@ SIX = {name: LONGER.get(name, name) for name in SIX_METRICS}  # the paper's metr
 SELECTED_FROM = ("dvae", "factor-dvae")  # the models of its Selection row
 QUOTED = ("beta-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")  # from Locatello et al. (2019)
 GAINS = {"dvae": "unregularized_mig_median_gain_percent", "factor-dvae": "tc_regularized_mig_median_gain_percent"}
-SAMPLED = {"seed", "label_seed", "omega", "model", "dataset", "checksum", "latent", "supervision", "labels"}
+SWEPT = {"model", "latent", "objective", "seed", "supervision", "labels", "omega", "label_seed"}  # and all knobs
 
 
 @cache
@@ -95,14 +96,15 @@ def departures(runs: Iterable[Run], metric: str | None = None, used: dict[str, A
 
 
 def _departures(run: Run) -> Iterable[tuple[str, str]]:
-    dataset, usual = str(run.value("dataset")), _paper_settings_of(run)
+    dataset, loss = str(run.value("dataset")), run.value("supervision")
+    usual = paper_settings(str(run.value("model")), dataset, None if loss is None else str(loss))
     if dataset in LOOK_ALIKES:
         yield "‡", f"{dataset} is not {counterpart_title(dataset)}"
     if dataset == "mpi3d_toy" and run.files.images.get("images") not in (None, MPI3D_IMAGES):
         yield "‡", "this MPI3D has six colours and shapes, the paper's four"
     if run.files.images.get("origin") == "redrawn":
         yield "°", "about 100 of 3 000 000 000 pixels may differ"
-    for name, value in run.settings.items():
+    for name, value in details(run).items():
         if name not in usual or value == usual[name] or (name == "resolution" and value in (None, PAPER_PIXELS)):
             continue
         fewer = name == "steps" and (run.number(name) or 0) < float(usual[name] or 0)
@@ -110,34 +112,35 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
     yield from (("§", f"{name} {value:g} is not in its grid") for name, value in _off_grid(run))
 
 
+def details(run: Run) -> dict[str, Value]:
+    """The settings of a run that no sweep varies."""
+    return {name: value for name, value in run.settings.items() if name not in SWEPT | knobs()}
+
+
+@cache
+def knobs() -> frozenset[str]:
+    """What sweeps vary: the settings that have a grid in some objective."""
+    from lddr.models import models
+
+    return frozenset(name for model in models for name in models[model].grid)
+
+
 def _off_grid(run: Run) -> Iterable[tuple[str, float]]:
-    grid = _grid(str(run.value("model")))
+    from lddr.models import models
+
+    model = str(run.value("model"))
+    grid = models[model].grid if model in models else {}
     return [(name, value) for name in grid if (value := run.number(name)) is not None and value not in grid[name]]
 
 
 @cache
-def _grid(model: str) -> dict[str, tuple[float, ...]]:
-    from lddr.models import models
-
-    return models[model].grid if model in models else {}
-
-
-def _paper_settings_of(run: Run) -> dict[str, Value]:
-    supervision = run.value("supervision")
-    named = None if supervision is None else str(supervision)
-    return paper_settings(str(run.value("model")), str(run.value("dataset")), named)
-
-
-@cache
-def paper_settings(model: str, dataset: str, supervision: str | None = None) -> dict[str, Value]:
-    """The settings that all of the paper's runs of a model share; nothing for a model of another version."""
+def paper_settings(model: str, dataset: str, supervision: str | None) -> dict[str, Value]:
+    """The settings of the paper's runs of a model; nothing for a model of another version."""
     from lddr.config import configure
 
-    try:
-        flat = flat_settings(configure(model, dataset, "paper", supervision=supervision).as_dict())
-    except UserError:
-        return {}
-    return {name: value for name, value in flat.items() if name not in SAMPLED | set(_grid(model))}
+    with suppress(UserError):
+        return flat_settings(configure(model, dataset, "paper", supervision=supervision).as_dict())
+    return {}
 
 
 def unpublished(metric: str, used: dict[str, Any]) -> list[str]:

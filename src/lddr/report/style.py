@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+else:  # what draws is imported when it draws; its types are to be had here
+    Axes = Figure = Any
 
 INK, FAINT, PAPER = "#222222", "#9a9a9a", "#ffffff"
 HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
@@ -61,7 +63,7 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> "Figure":
+def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches, that lays itself out; it belongs to no window and needs no closing."""
     from matplotlib.figure import Figure
 
@@ -70,7 +72,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 def paneled(
     count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0, 0), **options: Any
-) -> tuple["Figure", list["Axes"]]:
+) -> tuple[Figure, list[Axes]]:
     """A figure of this many panels, at most `across` in a row; inches of each panel, and of the room around them."""
     columns = min(across, count)
     rows = ceil(count / columns)
@@ -81,7 +83,7 @@ def paneled(
     return figure, list(panels[:count])
 
 
-def rendered(figure: "Figure", kind: str = "png", dpi: int = 150) -> bytes:
+def rendered(figure: Figure, kind: str = "png", dpi: int = 150) -> bytes:
     """The figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
     buffer = BytesIO()
     with house_style():  # ticks are made when they are needed: now

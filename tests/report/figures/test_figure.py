@@ -1,5 +1,6 @@
 import pytest
 
+from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures.figure import card_figures, figures
 from lddr.report.loaded import LoadedRun
@@ -28,5 +29,5 @@ def test_without_runs_a_figure_says_in_a_sentence_what_is_missing(name):
 
 @pytest.mark.parametrize("name", sorted(set(card_figures) - {"information"}))
 def test_a_run_without_files_cannot_be_drawn(name):
-    with pytest.raises(UndefinedError):
+    with pytest.raises(UserError):
         card_figures[name].make(LoadedRun(invented(resolution=16)))

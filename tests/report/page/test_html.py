@@ -192,5 +192,5 @@ def test_a_thousand_is_not_broken_over_two_lines(path):
 
 
 def test_size_and_kind_are_read_from_the_file():
-    assert (picture("a", 30, 20).size, picture("a", 30, 20).kind) == ((30, 20), "png")
+    assert (picture("a", 150, 300).size, picture("a", 30, 20).kind) == ((96, 192), "png")  # drawn finer than a screen
     assert (picture("a", 30, 20, "GIF").size, picture("a", 30, 20, "GIF").kind) == ((30, 20), "gif")

@@ -9,6 +9,7 @@ from lddr.metrics.evaluate import evaluate_run
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures.figure import Drawn, Figures
 from lddr.report.page import card, comparison, report
+from lddr.report.page.run_tables import environment
 from lddr.report.style import new_figure
 from lddr.runs.carry_out import Machine, run
 from lddr.training.loop import Pace
@@ -185,3 +186,11 @@ def test_one_run_is_nothing_to_compare(few_figures, make_run):
     run = make_run("dvae", "dsprites")
     with pytest.raises(UserError, match="at least two different runs"):
         comparison.write_comparison([run, run], Path("nowhere"))
+
+
+def test_runs_of_two_versions_are_both_told(make_run):
+    runs = [make_run("dvae", "dsprites", seed) for seed in range(4)]
+    for other in runs[2:]:
+        other.files.config_file.write_text(other.files.config_file.read_text().replace("2.13.0", "9.9.9"))
+    told = environment(runs)
+    assert [count for versions, count in told.items() if "torch" in versions] == ["2 runs", "2 runs"]

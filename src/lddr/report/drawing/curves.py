@@ -1,44 +1,37 @@
 """What was recorded while runs trained, and the panels and legends such figures share."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lddr.errors import UserError
+from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
 from lddr.report.palette import colour, marker
+from lddr.report.style import Axes
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from lddr.metrics.information import Floats
 
 SHORT = 15  # records that are shown from the first
 
 
-def logged(run: Run) -> dict[str, "Floats"]:
+def logged(run: Run) -> dict[str, Floats]:
     """Every term that was recorded, and the steps, as columns; NaN where a record has it not."""
-    try:
-        records = run.files.log
-    except UserError as error:
-        raise UndefinedError(f"the training of {run.name} cannot be drawn: {error}") from error
+    records = run.files.log
     if not records:
         raise UndefinedError(f"the log of {run.name} is empty; train it further")
     names = dict.fromkeys(name for record in records for name in record)
     return {name: np.array([record.get(name, np.nan) for record in records], np.float64) for name in names}
 
 
-def settled(values: "Floats") -> tuple[float, float]:
+def settled(values: Floats) -> tuple[float, float]:
     """The range without the first tenth, which is steep and would flatten everything after it."""
     later = values[len(values) // 10 if len(values) > SHORT else 0 :]
     room = 0.06 * max(float(np.ptp(later)), 1e-6)
     return float(later.min()) - room, float(later.max()) + room
 
 
-def model_legend(axes: "Axes", runs: Sequence[Run], points: bool = False) -> None:
+def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
     """An entry for each model, in the colour, and with the marker, it has everywhere."""
     from matplotlib.lines import Line2D
 

@@ -8,12 +8,10 @@ import numpy as np
 
 from lddr.metrics.information import Floats
 from lddr.report.ranks import Columns, spearman
-from lddr.report.style import DIVERGING, INK, PAPER, house_style, paneled
+from lddr.report.style import DIVERGING, INK, PAPER, Axes, Figure, house_style, paneled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.colorbar import Colorbar
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ def correlations(left: Columns, right: Columns, title: str = "") -> HeatMap:
 
 
 @house_style()
-def heat_maps(maps: Sequence[HeatMap]) -> "Figure":
+def heat_maps(maps: Sequence[HeatMap]) -> Figure:
     """Heat maps side by side, at most three in a row, under one colour bar."""
     rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
     size, alike = (0.52 * columns + 0.3, 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
@@ -46,7 +44,7 @@ def heat_maps(maps: Sequence[HeatMap]) -> "Figure":
 
 
 def draw_matrix(
-    axes: "Axes", values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
+    axes: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
 ) -> None:
     """A cell for each number, from `lowest` to 1."""
     import matplotlib
@@ -66,7 +64,7 @@ def draw_matrix(
     axes.spines[:].set_visible(False)
 
 
-def colour_bar(figure: "Figure", panels: Sequence["Axes"], label: str) -> "Colorbar":
+def colour_bar(figure: Figure, panels: Sequence[Axes], label: str) -> "Colorbar":
     """What the colours of all panels mean."""
     bar = figure.colorbar(panels[0].images[0], ax=panels, label=label, shrink=0.8, aspect=30, pad=0.02)
     bar.outline.set_visible(False)

@@ -1,26 +1,21 @@
 """A plane of positions in a latent space, drawn as the image of a grid."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.loaded import LoadedRun
-from lddr.report.style import FIRST, SECOND, house_style, paneled
+from lddr.report.style import FIRST, SECOND, Axes, Figure, house_style, paneled
 from lddr.runs.index import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 MARGIN = 0.05
 
 
 @house_style()
-def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> "Figure":
+def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
     """Grids of points side by side, each (rows, columns, 2), with the lines between neighbours."""
     figure, panels = paneled(len(spaces), len(spaces), (3.2, 3.5))
     for axes, (name, points) in zip(panels, spaces.items(), strict=True):
@@ -40,7 +35,7 @@ def space_of(run: Run) -> NDArray:
     return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
 
 
-def draw_grid(axes: "Axes", points: NDArray, width: float = 0.9, dots: bool = True) -> None:
+def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:
     """Lines along the first factor in one colour, along the second in the other, and the points where they meet."""
     for lines, line_colour in zip((points, points.swapaxes(0, 1)), (FIRST, SECOND), strict=True):
         for line in lines:

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lddr.errors import UserError
 from lddr.report.loaded import LoadedRun
-from lddr.report.style import FAINT
+from lddr.report.style import FAINT, Axes
 from lddr.report.titles import method_title
 from lddr.runs.index import Run
 from lddr.runs.information import information_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
 SHOWN = 10  # latents at most
@@ -90,7 +86,7 @@ def _labels(loaded: LoadedRun, latent: int, tied: bool) -> list[str]:
     return [f"{value:.2g}".replace("-", "−") for value in values]
 
 
-def draw_traversal(line: Sequence["Axes"], row: Traversal) -> None:
+def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
     """A row of pictures, the values above them, the name to their left."""
     for axes in line:
         axes.set_axis_off()
@@ -101,7 +97,7 @@ def draw_traversal(line: Sequence["Axes"], row: Traversal) -> None:
     line[0].set_ylabel(row.title, rotation=0, ha="right", va="center")
 
 
-def draw_picture(axes: "Axes", picture: NDArray) -> None:
+def draw_picture(axes: Axes, picture: NDArray) -> None:
     """One image, uint8 or floats in [0, 1], grey or coloured, in a thin frame."""
     channels = np.broadcast_to(picture, (*picture.shape[:2], 3))
     axes.imshow(channels if picture.dtype == np.uint8 else channels.clip(0, 1), interpolation="nearest")

@@ -8,17 +8,16 @@ import numpy as np
 from lddr.metrics.information import Floats
 from lddr.report.pairs import Case, Pair
 from lddr.report.palette import colour
-from lddr.report.style import INK, PAPER
+from lddr.report.style import INK, PAPER, Axes
 from lddr.report.titles import model_title
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
 HALF = 0.42  # the width of half a violin
 
 
-def draw_violins(axes: "Axes", cases: Sequence[Case]) -> None:
+def draw_violins(axes: Axes, cases: Sequence[Case]) -> None:
     """A violin per case, with medians."""
     for place, case in enumerate(cases):
         scores = case.gaussian, case.discrete

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,12 +12,9 @@ from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.pairs import pairs
 from lddr.report.palette import colour
-from lddr.report.style import HIGHLIGHT, INK, new_figure
+from lddr.report.style import HIGHLIGHT, INK, Axes, new_figure
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SHOWN = (1, 5, 10)  # the places whose latent spaces are shown
 UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "yticks": (0, 0.5, 1)}
@@ -65,7 +62,7 @@ def shown_places(count: int) -> list[int]:
     return sorted(set(places))
 
 
-def _draw_positions(axes: "Axes") -> None:
+def _draw_positions(axes: Axes) -> None:
     """Positions as training draws them."""
     from lddr.data.dataset import stream
     from lddr.data.rendered.circles import HIGH, LOW
@@ -74,14 +71,14 @@ def _draw_positions(axes: "Axes") -> None:
     axes.set(title="positions drawn", xlabel="x", ylabel="y", aspect="equal", **UNIT_SQUARE)
 
 
-def _draw_factor_grid(axes: "Axes") -> None:
+def _draw_factor_grid(axes: Axes) -> None:
     from lddr.data.rendered.circles import HIGH, LOW, VALUES
 
     draw_grid(axes, np.stack(np.meshgrid(*2 * [np.linspace(LOW, HIGH, VALUES)[GRID]], indexing="ij"), axis=-1))
     axes.set(title="grid of positions", xlabel="x", ylabel="y", **UNIT_SQUARE)
 
 
-def _draw_scores(axes: "Axes", model: str, members: Sequence[Run], top: float) -> None:
+def _draw_scores(axes: Axes, model: str, members: Sequence[Run], top: float) -> None:
     """The MIG of all runs, best first, the shown ones ringed, the median starred."""
     scores = np.array([run.scores["mig"] for run in members])
     places = np.arange(1, len(members) + 1)
@@ -97,7 +94,7 @@ def _draw_scores(axes: "Axes", model: str, members: Sequence[Run], top: float) -
     axes.set(xlim=(0, len(members) + 1), ylim=(0, max(1.25 * top, 0.1)), box_aspect=1)
 
 
-def _draw_spaces(row: Sequence["Axes"], members: Sequence[Run]) -> None:
+def _draw_spaces(row: Sequence[Axes], members: Sequence[Run]) -> None:
     for axes in row:
         axes.set_axis_off()
     for axes, place in zip(row, shown_places(len(members)), strict=False):

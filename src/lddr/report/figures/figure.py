@@ -2,22 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lddr.report.exhibits import Exhibits, Source
 from lddr.report.groups import Group
 from lddr.report.loaded import LoadedRun
-from lddr.report.style import house_style
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from lddr.report.style import Figure, house_style
 
 
 @dataclass(frozen=True)
 class Drawn:
     """A drawing, and the sentences below it."""
 
-    figure: "Figure"
+    figure: Figure
     caption: str
 
 

@@ -1,7 +1,6 @@
 """The paper's Figure 2: parameters of one Gumbel-softmax variable and the density of the number it becomes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +9,7 @@ from lddr.data.dataset import stream
 from lddr.metrics.information import Floats
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.style import FIRST, HIGHLIGHT, INK, SECOND, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from lddr.report.style import FIRST, HIGHLIGHT, INK, SECOND, Axes, new_figure
 
 # The paper prints no numbers: these have the properties it names. From (a) to (b) classes 3 and 5 change places.
 CASES = {
@@ -64,13 +60,13 @@ def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
     return Drawn(figure, TOLD)
 
 
-def _draw_parameters(axes: "Axes", alpha: Floats) -> None:
+def _draw_parameters(axes: Axes, alpha: Floats) -> None:
     classes = np.arange(1, len(alpha) + 1)
     axes.bar(classes, alpha / alpha.sum(), width=0.6, color=SECOND)
     axes.set(ylim=(0, 1.05), yticks=(0, 0.5, 1), xticks=classes, xlabel="class $j$")
 
 
-def _draw_density(axes: "Axes", alpha: Floats) -> None:
+def _draw_density(axes: Axes, alpha: Floats) -> None:
     values, edges = density(alpha)
     axes.stairs(values, edges, fill=True, color=FIRST, alpha=0.35)
     axes.stairs(values, edges, color=FIRST, linewidth=1)

@@ -1,17 +1,13 @@
 """Gaussian and discrete models by MIG: a panel for each objective, a violin for each dataset (paper, Figures 5, 6)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lddr.report.drawing.violins import draw_violins, gain_text, handles, violins_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.pairs import Case, compared, pairs, wins
-from lddr.report.style import paneled
+from lddr.report.style import Axes, paneled
 from lddr.report.titles import metric_title, model_title
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
@@ -25,7 +21,7 @@ def by_mig(groups: Sequence[Group]) -> Drawn:
     return Drawn(figure, " ".join(f"{violins_told(cases)} The discrete model is {wins(cases)}." for cases in found))
 
 
-def _draw_panel(axes: "Axes", cases: Sequence[Case]) -> None:
+def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
     draw_violins(axes, cases)
     axes.set_xticks(range(len(cases)), [f"{case.dataset}\n{gain_text(case)}" for case in cases])
     top = max(max(case.gaussian + case.discrete) for case in cases)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from lddr.metrics.information import Floats
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour
-from lddr.report.style import FAINT, INK, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from lddr.report.style import FAINT, INK, Axes, new_figure
 
 CORNERS = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])  # shape across, azimuth up
 NAMES = ("O", "A", "B", "C")
@@ -62,7 +58,7 @@ def four_observations(groups: Sequence[Group] = ()) -> Drawn:
     return Drawn(figure, TOLD)
 
 
-def _draw_images(axes: "Axes", images: Images) -> None:
+def _draw_images(axes: Axes, images: Images) -> None:
     size, step = 0.84, 1.12
     for image, corner, name in zip(images, CORNERS * step, NAMES, strict=True):
         axes.imshow(image, extent=(corner[0], corner[0] + size, corner[1], corner[1] + size))
@@ -75,7 +71,7 @@ def _draw_images(axes: "Axes", images: Images) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _draw_gaussian(axes: "Axes", points: Floats) -> None:
+def _draw_gaussian(axes: Axes, points: Floats) -> None:
     from matplotlib.patches import Circle
 
     for point in points:
@@ -88,7 +84,7 @@ def _draw_gaussian(axes: "Axes", points: Floats) -> None:
     axes.set(title="Gaussian: distances do not change when turned", xticks=(), yticks=())
 
 
-def _draw_discrete(axes: "Axes", points: Floats) -> None:
+def _draw_discrete(axes: Axes, points: Floats) -> None:
     grid = np.arange(CATEGORIES)
     for value in grid:
         axes.plot((value, value), (0, CATEGORIES - 1), color="#dddddd", linewidth=0.7, zorder=0)
@@ -101,7 +97,7 @@ def _draw_discrete(axes: "Axes", points: Floats) -> None:
     axes.set(title="discrete: neighbours lie along the axes", xticks=grid, yticks=grid)
 
 
-def _draw_points(axes: "Axes", points: Floats, fill: str, away: float) -> None:
+def _draw_points(axes: Axes, points: Floats, fill: str, away: float) -> None:
     for end in points[1:]:
         _arrow(axes, points[0], end)
     axes.scatter(points[:, 0], points[:, 1], s=70, color=fill, edgecolor=INK, zorder=3)
@@ -111,6 +107,6 @@ def _draw_points(axes: "Axes", points: Floats, fill: str, away: float) -> None:
         axes.text(place[0], place[1], name, fontweight="bold", ha="center", va="center", zorder=4)
 
 
-def _arrow(axes: "Axes", start: Sequence[float] | Floats, end: Sequence[float] | Floats) -> None:
+def _arrow(axes: Axes, start: Sequence[float] | Floats, end: Sequence[float] | Floats) -> None:
     style = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 3, "shrinkB": 5}
     axes.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=style, zorder=2)

@@ -1,18 +1,15 @@
 """Rate against distortion: a point for each run, a panel for each dataset."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.curves import model_legend
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour, marker
-from lddr.report.style import FAINT, INK, PAPER, paneled
+from lddr.report.style import FAINT, INK, PAPER, Axes, paneled
 from lddr.runs.index import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BLANK: Any = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
 TOLD = (
@@ -40,7 +37,7 @@ def rate_distortion(groups: Sequence[Group]) -> Drawn:
     return Drawn(figure, TOLD)
 
 
-def _draw_point(axes: "Axes", run: Run) -> None:
+def _draw_point(axes: Axes, run: Run) -> None:
     model = str(run.value("model"))
     hollow = run.value("supervision") is not None
     fill, edge = ("none", colour(model)) if hollow else (colour(model), INK)
@@ -48,7 +45,7 @@ def _draw_point(axes: "Axes", run: Run) -> None:
     axes.scatter(*place, s=34, marker=marker(model), facecolor=fill, edgecolor=edge, linewidth=1.2 if hollow else 0.4)
 
 
-def _draw_elbo_lines(axes: "Axes") -> None:
+def _draw_elbo_lines(axes: Axes) -> None:
     """Lines of equal ELBO with their values, kept inside the limits the points set."""
     from matplotlib.ticker import MaxNLocator
 

@@ -1,16 +1,12 @@
 """Which method wins with a few labels: a row for each number of labels, a panel for each rule (paper, Figure 7)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour, hatch
 from lddr.report.standings import RULES, Method, Standing, methods, standings
-from lddr.report.style import INK, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from lddr.report.style import INK, Axes, new_figure
 
 
 @figures.add("semi-supervised", "Which method wins with a few labels", 60)
@@ -34,7 +30,7 @@ def semi_supervised(groups: Sequence[Group]) -> Drawn:
     return Drawn(figure, _caption(found))
 
 
-def _draw_bars(axes: "Axes", standing: Standing, methods: Sequence[Method]) -> None:
+def _draw_bars(axes: Axes, standing: Standing, methods: Sequence[Method]) -> None:
     for place, name in enumerate(methods):
         share = standing.shares.get(name, 0.0)
         axes.barh(place, share, 0.72, color=colour(name[0]), hatch=hatch(*name), edgecolor=INK, linewidth=0.5)

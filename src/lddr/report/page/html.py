@@ -5,8 +5,9 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
-from struct import unpack
+from io import BytesIO
 
 from lddr.report.tables.formats import FORMATS
 from lddr.report.tables.table import EMPTY, Cell, Number, Table
@@ -34,10 +35,12 @@ class Picture:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels, as the file's head says."""
-        if self.kind == "gif":
-            return unpack("<HH", self.content[6:10])
-        return unpack(">II", self.content[16:24])
+        """Width and height on the page, in pixels."""
+        from PIL import Image
+
+        scale = CSS_DPI / DPI if self.kind == "png" else 1
+        with Image.open(BytesIO(self.content)) as picture:
+            return round(picture.width * scale), round(picture.height * scale)
 
 
 @dataclass(frozen=True)
@@ -106,26 +109,21 @@ def table_card(table: Table, downloads: bool = True, tall: bool = False) -> str:
 
 
 def _table(table: Table) -> str:
-    heads = "".join(_heading(table, place) for place in range(len(table.columns)))
-    rows = "".join(
-        "<tr>" + "".join(_cell(table, place, cell) for place, cell in enumerate(row)) + "</tr>" for row in table.rows
+    kinds = [_kind(table, place) for place in range(len(table.columns))]
+    heads = "".join(
+        f'<th scope="col" aria-sort="none" class="{kind}"><button type="button">{escape(heading)}</button></th>'
+        for heading, kind in zip(table.columns, kinds, strict=True)
     )
+    rows = "".join(f"<tr>{''.join(map(partial(_cell, table), row, kinds))}</tr>" for row in table.rows)
     return f'<table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>'
 
 
-def _heading(table: Table, place: int) -> str:
-    name = _column_class(table, place)
-    return f'<th scope="col" aria-sort="none"{name}><button type="button">{escape(table.columns[place])}</button></th>'
-
-
-def _column_class(table: Table, place: int) -> str:
+def _kind(table: Table, place: int) -> str:
     """Labels and words stand to the left, the paper's numbers are quieter."""
+    if place < table.labels or table.columns[place].startswith("paper:"):
+        return "label" if place < table.labels else "paper"
     cells = [row[place] for row in table.rows]
-    if place < table.labels:
-        return ' class="label"'
-    if table.columns[place].startswith("paper:"):
-        return ' class="paper"'
-    return ' class="words"' if all(isinstance(cell, str) and not _is_number(cell) for cell in cells) else ""
+    return "words" if all(isinstance(cell, str) and not _is_number(cell) for cell in cells) else ""
 
 
 def _is_number(text: str) -> bool:
@@ -136,15 +134,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _cell(table: Table, place: int, cell: Cell) -> str:
-    if place < table.labels:
+def _cell(table: Table, cell: Cell, kind: str) -> str:
+    if kind == "label":
         return f'<th scope="row" class="label">{escape(table.text(cell))}</th>'
     if cell is None or cell == "":
         return f'<td class="empty">{EMPTY}</td>'
     if isinstance(cell, str):
-        return f"<td{_column_class(table, place)}>{escape(cell)}</td>"
-    name = ' class="best"' if cell.best else _column_class(table, place)
-    return f'<td{name} data-value="{cell.value!r}">{_number(table, cell)}</td>'
+        return f'<td class="{kind}">{escape(cell)}</td>'
+    return f'<td class="{"best" if cell.best else kind}" data-value="{cell.value!r}">{_number(table, cell)}</td>'
 
 
 def _number(table: Table, number: Number) -> str:
@@ -177,7 +174,7 @@ def table_cards(tables: Iterable[Table]) -> str:
 
 def gallery(pictures: Iterable[Picture]) -> str:
     """Pictures two by two, wide ones alone in their row."""
-    cards = "".join(_picture_card(picture, _width(picture) > WIDE) for picture in pictures)
+    cards = "".join(_picture_card(picture, picture.size[0] > WIDE) for picture in pictures)
     return f'<div class="pictures">{cards}</div>' if cards else ""
 
 
@@ -187,16 +184,8 @@ def side_by_side(pictures: Sequence[Picture]) -> str:
     return f'<div class="pictures row" style="--columns: {min(len(pictures), ABREAST)}">{cards}</div>'
 
 
-def _scale(picture: Picture) -> float:
-    return CSS_DPI / DPI if picture.kind == "png" else 1
-
-
-def _width(picture: Picture) -> int:
-    return round(picture.size[0] * _scale(picture))
-
-
 def _picture_card(picture: Picture, wide: bool = False) -> str:
-    width, height = _width(picture), round(picture.size[1] * _scale(picture))
+    width, height = picture.size
     return (
         f'<figure class="card{" wide" if wide else ""}" id="figure-{escape(picture.name)}">'
         f"<h3>{escape(picture.title)}</h3>"

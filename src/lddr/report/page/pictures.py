@@ -1,12 +1,11 @@
 """Every figure of a registry that the runs allow, as files and for a page."""
 
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
+from lddr.console import watched
 from lddr.files import written_whole
-from lddr.report.exhibits import Exhibit, Missing, Source, made
-from lddr.report.figures.figure import Drawn, Figures
+from lddr.report.exhibits import Missing, Source, made
+from lddr.report.figures.figure import Figures
 from lddr.report.page.html import DPI, Picture
 from lddr.report.style import rendered
 
@@ -16,7 +15,7 @@ def pictures_of(
 ) -> list[Picture]:
     """Draw all figures, write each as PNG and SVG, and note which could not be drawn."""
     pictures = []
-    for exhibit, drawn in made(_tracked(figures.in_order()), source, missing):
+    for exhibit, drawn in made(watched(figures.in_order(), "drawing"), source, missing):
         name = prefix + exhibit.name
         content = {kind: rendered(drawn.figure, kind, DPI) for kind in ("png", "svg")}
         for kind, held in content.items():
@@ -29,13 +28,3 @@ def write(path: Path, content: bytes) -> None:
     """A file of a page."""
     with written_whole(path) as draft:
         draft.write_bytes(content)
-
-
-def _tracked(figures: list[Exhibit[Source, Drawn]]) -> Iterable[Exhibit[Source, Drawn]]:
-    """Show on a terminal how far it is."""
-    from rich.console import Console
-    from rich.progress import track
-
-    if not figures or sys.stderr is None or not sys.stderr.isatty():
-        return figures
-    return track(figures, "drawing", console=Console(stderr=True), transient=True)

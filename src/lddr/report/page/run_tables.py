@@ -65,12 +65,8 @@ def score_table(runs: Sequence[Run], labels: Sequence[str], headlines: bool = Fa
     names = dict.fromkeys(name for run in runs for name in run.scores if not headlines or "." not in name)
     ordered = sorted(names, key=lambda name: (name.split(".")[0] in TRAINING_SCORES, name))
     rows = tuple((name, *(shown(run.scores.get(name)) for run in runs)) for name in ordered)
-    return Table(
-        "scores" if headlines else "all-scores",
-        "Headline scores" if headlines else "All scores",
-        ("Score", *labels),
-        rows,
-    )
+    name, title = ("scores", "Headline scores") if headlines else ("all-scores", "All scores")
+    return Table(name, title, ("Score", *labels), rows)
 
 
 def setting_table(runs: Sequence[Run], labels: Sequence[str], differing: bool = False) -> Table:
@@ -95,7 +91,7 @@ def environment(runs: Sequence[Run]) -> dict[str, str]:
     import lddr
 
     counts = Counter(_versions(run.files.facts.get("versions", {})) for run in runs)
-    made = {f"{count} runs" if count > 1 else "1 run": versions for versions, count in counts.items()}
+    made = {versions: f"{count} runs" if count > 1 else "1 run" for versions, count in counts.items()}
     here = f"lddr {lddr.__version__}, python {platform.python_version()}, matplotlib {matplotlib.__version__}"
     return made | {"this page": f"{here}, {platform.system()} {platform.machine()}"}
 

@@ -2,22 +2,17 @@
 
 from contextlib import suppress
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lddr.errors import UserError
+from lddr.metrics.information import Floats
 from lddr.report.drawing.curves import logged, settled
 from lddr.report.figures.figure import Drawn, card_figures
 from lddr.report.loaded import LoadedRun
 from lddr.report.palette import colour
-from lddr.report.style import SECOND, paneled
+from lddr.report.style import SECOND, Axes, paneled
 from lddr.runs.index import Run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from lddr.metrics.information import Floats
 
 CAPITALS = ("elbo", "kl")
 NOT_SHOWN = ("step", "loss")  # the loss is the sum of the others
@@ -42,7 +37,7 @@ def training_curves(loaded: LoadedRun) -> Drawn:
     return Drawn(figure, f"Terms of the loss in nats per image, each the mean since the point before{noise}.")
 
 
-def noise_scale(run: Run, steps: "Floats") -> "Floats | None":
+def noise_scale(run: Run, steps: Floats) -> Floats | None:
     """How much of its noise the latents' family uses at these steps; None where it is always the same."""
     with suppress(UserError):
         latent, last = run.files.config.latent, run.files.config.training.steps
@@ -51,7 +46,7 @@ def noise_scale(run: Run, steps: "Floats") -> "Floats | None":
     return None
 
 
-def _tidy(axes: "Axes", values: "Floats") -> None:
+def _tidy(axes: Axes, values: Floats) -> None:
     from matplotlib.ticker import EngFormatter
 
     axes.grid(visible=True)

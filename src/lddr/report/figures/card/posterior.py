@@ -1,7 +1,5 @@
 """How sure the posterior of a discrete model is of its categories."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,11 +7,7 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.heat_maps import colour_bar
 from lddr.report.figures.figure import Drawn, card_figures
 from lddr.report.loaded import LoadedRun
-from lddr.report.style import SEQUENTIAL, house_style, paneled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from lddr.report.style import SEQUENTIAL, Axes, Figure, house_style, paneled
 
 IMAGES = 200  # whose posteriors are shown
 TOLD = (
@@ -33,7 +27,7 @@ def posterior(loaded: LoadedRun) -> Drawn:
 
 
 @house_style()
-def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> "Figure":
+def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> Figure:
     """(images, latents, categories), with the categories that are not masked: (latents, categories)."""
     figure, panels = paneled(probabilities.shape[1], 5, (1.75, 2.15), (0.8, 0))
     for latent, axes in enumerate(panels):
@@ -42,7 +36,7 @@ def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> "Figu
     return figure
 
 
-def _draw_posterior(axes: "Axes", table: NDArray, latent: int) -> None:
+def _draw_posterior(axes: Axes, table: NDArray, latent: int) -> None:
     """Images, sorted by their code, by categories."""
     count = table.shape[1]
     order = np.argsort(table @ np.arange(count), kind="stable")
