@@ -12,7 +12,7 @@ from PIL import Image
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.explorer import models
-from lddr.explorer.models import Models, images_of
+from lddr.explorer.models import images_of, opened
 from lddr.runs.carry_out import run
 from lddr.runs.folder import RunFolder
 from tests.explorer.conftest import QUIET, SMALL
@@ -37,10 +37,10 @@ def rename(folder, dataset, **facts):
 
 
 def test_own_images_are_opened(own):
-    opened = Models().opened(own.path)
-    assert opened.problem is None
-    assert len(opened.dataset) == 20
-    assert len(opened.kl) == opened.trained.num_latents
+    model = opened(own.path)
+    assert model.problem is None
+    assert len(model.dataset) == 20
+    assert len(model.kl) == model.trained.num_latents
 
 
 def test_other_things_beside_the_pictures_do_no_harm(own, tmp_path):
@@ -54,9 +54,9 @@ def test_a_model_cannot_make_it_walk_the_disk(own, monkeypatch, place, images):
     rename(own, place, images=images)
     for name in ("walk", "scandir", "listdir"):
         monkeypatch.setattr(os, name, lambda *_: pytest.fail("it looks into folders"))
-    opened = Models().opened(own.path)
-    assert "is no place for the images of a run" in opened.problem
-    assert opened.dataset is None
+    model = opened(own.path)
+    assert "is no place for the images of a run" in model.problem
+    assert model.dataset is None
 
 
 @pytest.mark.parametrize("images", [19, -1, None, "20", 20.0, True])
@@ -85,12 +85,12 @@ def test_other_pictures_under_the_same_name_are_not_shown(own):
     shutil.rmtree(place / "deep")
     for number in range(20):
         Image.fromarray(np.full((16, 16), 255 - number, np.uint8)).save(place / f"{number}.png")
-    assert "no longer those" in Models().opened(own.path).problem
+    assert "no longer those" in opened(own.path).problem
 
 
 @pytest.mark.parametrize("place", ["~nobody/at/all", "a\0b/c", "x/" * 5000, "/no/such/folder"])
 def test_a_place_that_cannot_be_is_a_problem_and_the_model_opens(own, place):
     rename(own, place)
-    opened = Models().opened(own.path)
-    assert opened.problem
-    assert opened.decoded([0.0] * opened.trained.num_latents).shape == (16, 16, 1)
+    model = opened(own.path)
+    assert model.problem
+    assert model.decoded([0.0] * model.trained.num_latents).shape == (16, 16, 1)

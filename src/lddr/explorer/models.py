@@ -19,26 +19,20 @@ IMAGES = 64  # that the KL of each latent is the mean of
 MOST_FILES = 3_000_000  # below a folder of images
 
 
-class Models:
-    """Opens the models of run folders and keeps the last few of them."""
-
-    def __init__(self) -> None:
-        self._models: SharedCache[tuple[Path, tuple[int, ...]], OpenModel] = SharedCache(_opened, MODELS)
-
-    def opened(self, folder: Path) -> OpenModel:
-        """The model of a folder; a file that was written anew is read anew."""
-        try:
-            facts = RunFolder(folder).model_file.stat()
-            if not S_ISREG(facts.st_mode):  # a pipe or a device could be read forever
-                raise UserError("what should be the model of this run is no file")
-        except OSError as error:
-            if not RunFolder(folder).is_run:
-                raise GoneError("this run is no longer there; go back to the runs and choose another") from error
-            raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
-        return self._models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
+def opened(folder: Path) -> OpenModel:
+    """The model of a folder; a file that was written anew is read anew."""
+    try:
+        facts = RunFolder(folder).model_file.stat()
+        if not S_ISREG(facts.st_mode):  # a pipe or a device could be read forever
+            raise UserError("what should be the model of this run is no file")
+    except OSError as error:
+        if not RunFolder(folder).is_run:
+            raise GoneError("this run is no longer there; go back to the runs and choose another") from error
+        raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
+    return _models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 
 
-def _opened(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
+def _read(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
     trained = Trained.load(key[0])
     try:
         dataset = images_of(RunFolder(key[0]))
@@ -48,6 +42,9 @@ def _opened(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
         return OpenModel(trained, None, str(error), None)
     drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), IMAGES))
     return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
+
+
+_models = SharedCache(_read, MODELS)
 
 
 def images_of(run: RunFolder) -> Dataset:

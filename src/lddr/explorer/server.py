@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from lddr.errors import UserError
-from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import Catalogue, GoneError
 from lddr.explorer.guard import LOOPBACK, Guard
 from lddr.explorer.password import Password
@@ -30,7 +29,6 @@ from lddr.runs.index import Run
 if TYPE_CHECKING:
     import uvicorn
 
-    from lddr.explorer.models import Models
     from lddr.explorer.open_model import OpenModel
 
 STATIC = Path(__file__).parent / "static"
@@ -44,9 +42,8 @@ def create_app(root: Path, password: str | None = None, hosts: frozenset[str] | 
     answers = Answers(root)
     handlers = {UserError: answers.mistake, HTTPException: _refused, ClientDisconnect: _gone, Exception: _broken}
     app = Starlette(routes=answers.routes(), exception_handlers=handlers)
-    return Guard(
-        app, hosts, None if password is None else Password(password)
-    )  # around everything, so that the answer to an error is guarded too
+    # around everything, so that the answer to an error is guarded too
+    return Guard(app, hosts, None if password is None else Password(password))
 
 
 def server(app: ASGIApp) -> "uvicorn.Server":
@@ -65,9 +62,9 @@ class Answer(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         try:
-            text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-        except ValueError:
-            text = json.dumps(_without_nan(content), separators=(",", ":"))
+            text = json.dumps(content, allow_nan=False)
+        except ValueError:  # what is no number is nothing
+            text = json.dumps(json.loads(json.dumps(content), parse_constant=lambda _: None))
         return text.encode()  # ASCII: half a character, such as a name that is no UTF-8 has, is escaped
 
 
@@ -79,7 +76,6 @@ class Answers:
         self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
         self._decoder = ThreadPoolExecutor(1, "pictures")  # apart, so that nobody's slider waits for large pictures
         self._uploads = 0
-        self._models: SharedCache[None, Models] = SharedCache(lambda _: _prepared(), 1)
 
     def routes(self) -> list[Route | Mount]:
         run = "/api/runs/{token}"
@@ -101,7 +97,7 @@ class Answers:
     async def runs(self, request: Request) -> Response:
         table = await asyncio.to_thread(self.catalogue.table)
         # importing torch takes seconds: not before the runs are on the screen, and not when the first one is opened
-        return Answer(table, background=BackgroundTask(self._pool.submit, self._models.get, None))
+        return Answer(table, background=BackgroundTask(self._pool.submit, import_module, "lddr.explorer.models"))
 
     async def run(self, request: Request) -> Response:
         return Answer(await asyncio.to_thread(self.catalogue.about, request.path_params["token"]))
@@ -163,30 +159,17 @@ class Answers:
         """Something of the model of the run that is asked for."""
 
         def answer() -> T:
-            return ask(self._models.get(None).opened(self.catalogue.folder(request.path_params["token"])))
+            from lddr.explorer.models import opened
+
+            return ask(opened(self.catalogue.folder(request.path_params["token"])))
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
-
-
-def _without_nan(content: Any) -> Any:
-    """What is no number is nothing."""
-    if isinstance(content, dict):
-        return {name: _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)  # of torch, in each of ours: several people do not wait for each other
-
-
-def _prepared() -> "Models":
-    from lddr.explorer.models import Models
-
-    return Models()
 
 
 async def _page(request: Request) -> Response:
