@@ -6,11 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from lddr.metrics.choice import SIX_METRICS
 from lddr.metrics.metric import UndefinedError
 from lddr.models import models
 from lddr.report.groups import Group, scores_of
 from lddr.report.palette import families, goals
-from lddr.report.paper import GAINS, SIX
+from lddr.report.paper import GAINS
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
 
@@ -57,7 +58,7 @@ def case_of(dataset: str, runs: Sequence[Run], pair: Pair, metric: str) -> Case 
     return Case(dataset, metric, pair, *scores) if min(map(len, scores)) >= FEWEST else None
 
 
-def cases(groups: Sequence[Group], pair: Pair, metrics: Sequence[str] = tuple(SIX)) -> list[Case]:
+def cases(groups: Sequence[Group], pair: Pair, metrics: Sequence[str] = SIX_METRICS) -> list[Case]:
     """Every dataset and metric for which both models have runs."""
     found = (case_of(group.title, group.unsupervised(), pair, metric) for group in groups for metric in metrics)
     return [case for case in found if case]

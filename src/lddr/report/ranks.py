@@ -5,13 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from lddr.metrics.choice import measures
+from lddr.metrics.metric import metrics
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
-EFFICIENCIES = {
-    "downstream_logistic.efficiency": "logistic regression",
-    "downstream_boosting.efficiency": "gradient boosted trees",
-}
 FEWEST = 3  # runs a rank correlation is worked out from
 SELECTOR_TITLES = {
     "gap": "Gap$_{ST}$",
@@ -32,6 +29,11 @@ def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> flo
     if len(pairs) < FEWEST or (pairs == pairs[0]).all(axis=0).any():
         return float("nan")
     return float(np.corrcoef(rankdata(pairs, axis=0).T)[0, 1])
+
+
+def efficiencies() -> dict[str, str]:
+    """The scores that tell how few labels a learner needs, with the learner."""
+    return {f"{name}.efficiency": metrics[name].title.lower() for name in metrics.registered() if metrics[name].is_task}
 
 
 def selector_columns(runs: Sequence[Run]) -> Columns:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lddr.metrics.choice import SIX_METRICS
 from lddr.metrics.metric import UndefinedError
 from lddr.report.groups import Group, scores_of
 from lddr.report.palette import house_place, is_discrete
-from lddr.report.paper import SIX
 from lddr.report.titles import method_title
 from lddr.runs.index import Run
 
@@ -91,7 +91,7 @@ def win_shares(datasets: Sequence[Sequence[Run]], rule: Rule) -> tuple[dict[Meth
     won: dict[Method, float] = dict.fromkeys((method(run) for runs in datasets for run in runs), 0.0)
     cases = 0
     for runs in datasets:
-        for metric in SIX:
+        for metric in SIX_METRICS:
             best = _best(runs, metric, rule)
             cases += bool(best)
             for winner in best:

@@ -36,5 +36,5 @@ def test_both_learners_have_a_panel():
         for seed in range(3)
     ]
     *panels, _ = figures["efficiency"].make(grouped(made)).figure.axes
-    assert [axes.get_title() for axes in panels] == ["logistic regression", "gradient boosted trees"]
+    assert [axes.get_title() for axes in panels] == ["logistic regression", "gradient boosting"]
     assert [axes.texts[0].get_text() for axes in panels] == ["1.00", "−1.00"]

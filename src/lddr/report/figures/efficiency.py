@@ -8,7 +8,7 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.heat_maps import HeatMap, heat_maps
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
-from lddr.report.ranks import EFFICIENCIES, FEWEST, metric_columns, spearman
+from lddr.report.ranks import FEWEST, efficiencies, metric_columns, spearman
 
 TOLD = (
     "Spearman correlation of the metrics of the D-VAE with its statistical efficiency: the accuracy of predicting the "
@@ -33,7 +33,7 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
     chosen = {group.title: group.unsupervised("dvae") for group in groups}
     titles = list(metric_columns([run for members in chosen.values() for run in members]))
     maps = []
-    for score, learner in EFFICIENCIES.items():
+    for score, learner in efficiencies().items():
         known: dict[str, list[float]] = {}
         for dataset, members in chosen.items():
             scores, metrics = [run.number(score) for run in members], metric_columns(members)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from lddr.metrics.choice import SIX_METRICS
 from lddr.report.drawing.violins import draw_violins, gain_text, handles, violins_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.pairs import compared, pairs, wins
-from lddr.report.paper import SIX
 from lddr.report.style import new_figure
 from lddr.report.titles import metric_title, model_title
 
@@ -14,7 +14,7 @@ from lddr.report.titles import metric_title, model_title
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
     """A row of panels for each dataset, one panel with an axis of its own for each metric."""
-    (cases,) = compared(groups, pairs()[:1], tuple(SIX))
+    (cases,) = compared(groups, pairs()[:1], SIX_METRICS)
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
     figure = new_figure(1.0 + 1.35 * len(columns), 0.7 + 1.85 * len(rows))

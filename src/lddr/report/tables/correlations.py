@@ -6,19 +6,15 @@ from functools import partial
 from math import isnan
 from operator import methodcaller
 
+from lddr.metrics.choice import SIX_METRICS
 from lddr.report.groups import Group, scores_of
-from lddr.report.paper import SELECTED_FROM, SIX
-from lddr.report.ranks import spearman
+from lddr.report.paper import SELECTED_FROM
+from lddr.report.ranks import efficiencies, spearman
 from lddr.report.tables.lines import Line, lined_table, scored
 from lddr.report.tables.table import Number, Table, tables
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
-WITH = {  # what the metrics are correlated with, of which models
-    "gap": (SELECTED_FROM, "Small gap"),
-    "downstream_logistic.efficiency": (("dvae",), "Efficiency of logistic regression"),
-    "downstream_boosting.efficiency": (("dvae",), "Efficiency of boosted trees"),
-}
 NOTES = (
     "Positive: what is good by one is good by the other",
     "The gap is that of D-VAE and FactorDVAE together, efficiency that of the D-VAE",
@@ -28,7 +24,9 @@ NOTES = (
 @tables.add("correlations", "Spearman's rank correlation with the six metrics", 70)
 def correlations(groups: Sequence[Group]) -> Table:
     """A row per score and metric."""
-    lines = [_line(score, *about, metric) for score, about in WITH.items() for metric in SIX]
+    lines = [_line("gap", SELECTED_FROM, "Small gap", metric) for metric in SIX_METRICS]
+    for score, learner in efficiencies().items():
+        lines += [_line(score, ("dvae",), f"Efficiency of {learner}", metric) for metric in SIX_METRICS]
     table = lined_table("With", groups, lines, decimals=2)
     return replace(table, notes=(*NOTES, *table.notes))
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from functools import partial
 from operator import methodcaller
 
+from lddr.metrics.choice import SIX_METRICS
 from lddr.report.groups import Group
 from lddr.report.pairs import Pair, case_of, cases, pairs, wins
-from lddr.report.paper import SIX, paper_gain, paper_results
+from lddr.report.paper import paper_gain, paper_results
 from lddr.report.tables.lines import Line, lined_table
 from lddr.report.tables.table import Number, Table, tables
 from lddr.report.titles import metric_title, model_title
@@ -17,7 +18,7 @@ from lddr.runs.index import Run
 @tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
 def gains(groups: Sequence[Group]) -> Table:
     """A row per pair of models and metric."""
-    table = lined_table("Comparison", groups, [_line(pair, metric) for pair in pairs() for metric in SIX])
+    table = lined_table("Comparison", groups, [_line(pair, metric) for pair in pairs() for metric in SIX_METRICS])
     return replace(table, notes=(*(told for pair in pairs() if (told := _told(groups, pair))), *table.notes))
 
 
