@@ -9,9 +9,8 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.estimator import DisentangledVAE
 from lddr.runs.carry_out import Machine
-from lddr.training.loop import Pace
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"width": 8, "num_latents": 2, "learning_rate": 1e-3}
 
 

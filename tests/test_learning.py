@@ -8,10 +8,9 @@ from lddr.data.factors import Factor, FactorGrid
 from lddr.data.in_memory import ArrayDataset
 from lddr.models import models
 from lddr.runs.carry_out import Machine, run
-from lddr.training.loop import Pace
 from lddr.training.tracking import read_log
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 
 
 @pytest.mark.parametrize("model", list(models))

@@ -7,9 +7,8 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
-from lddr.training.loop import Pace
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 SETTINGS = {"preset": "quick", "resolution": 16, "width": 4, "steps": 20, "machine": QUIET}
 
 

@@ -9,7 +9,7 @@ _HOMES = {
     "Dataset": "lddr.data.dataset",
     "DisentangledVAE": "lddr.estimator",
     "FactorSpace": "lddr.data.factors",
-    "Machine": "lddr.runs.carry_out",
+    "Machine": "lddr.runs.machine",
     "Trained": "lddr.trained",
     "UserError": "lddr.errors",
     "evaluate": "lddr.metrics.evaluate",

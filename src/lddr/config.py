@@ -10,7 +10,7 @@ from lddr.errors import UserError, hint
 from lddr.latents.family import LatentFamily, latents
 from lddr.models import models
 from lddr.objectives.objective import Objective, objectives
-from lddr.settings import Described, Settings, claims, described, rules_of, setting
+from lddr.settings import Described, Settings, claims, described, flattened, rules_of, setting
 from lddr.training.supervision import Supervision
 
 
@@ -72,19 +72,20 @@ class Config(Settings):
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting, resolved, as plain values."""
-        plain = json.loads(json.dumps(asdict(self)))
-        names = {"latent": self.latent.name, "objective": self.objective.name}
+        return json.loads(json.dumps(self._nested()))
+
+    def _nested(self) -> dict[str, Any]:
+        plain, names = asdict(self), {"latent": self.latent.name, "objective": self.objective.name}
         return {"model": self.model} | plain | {part: {"name": name} | plain[part] for part, name in names.items()}
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> "Config":
         """The inverse of `as_dict`; a setting it does not know is refused, one it lacks has its default."""
         try:
-            model = models[settings["model"]]  # before format 2, the only one to say which latent and objective it is
             return cls(
                 dataset=settings["dataset"],
-                latent=_piece(latents, settings["latent"], model.latent),
-                objective=_piece(objectives, settings["objective"], model.objective),
+                latent=_piece(latents, settings["latent"]),
+                objective=_piece(objectives, settings["objective"]),
                 networks=Networks(**settings["networks"]),
                 training=Training(**settings["training"]),
                 supervision=settings["supervision"] and Supervision(**settings["supervision"]),
@@ -97,9 +98,7 @@ class Config(Settings):
 
     def flat(self) -> dict[str, Any]:
         """Every setting under its name on the command line, with the names of model, latent, objective, supervision."""
-        named: dict[str, Any] = {"model": self.model, "latent": self.latent.name, "objective": self.objective.name}
-        named |= {"dataset": self.dataset, "supervision": self.supervision.loss if self.supervision else None}
-        return named | {name: getattr(part, name) for part in self.parts.values() for name in rules_of(part)}
+        return flattened(self._nested())
 
     @property
     def fingerprint(self) -> str:
@@ -127,8 +126,8 @@ for _part, _piece_of in {"networks": Networks, "training": Training, "config": C
     claims.claim(_part, _piece_of)
 
 
-def _piece(registry: Any, settings: dict[str, Any], name: str) -> Any:
-    return registry[settings.get("name", name)](**{key: value for key, value in settings.items() if key != "name"})
+def _piece(registry: Any, settings: dict[str, Any]) -> Any:
+    return registry[settings["name"]](**{key: value for key, value in settings.items() if key != "name"})
 
 
 def all_settings() -> dict[str, Described]:

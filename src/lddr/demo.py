@@ -15,7 +15,7 @@ from lddr.report.drawing.latent_grid import GRID, latent_spaces, space_of
 from lddr.report.page.report import write_report
 from lddr.report.titles import model_title
 from lddr.runs.index import read_run
-from lddr.sweeps.cluster import sweep
+from lddr.sweeps.cluster import run_study
 from lddr.sweeps.study import Study
 
 MODELS = ("vae", "dvae")
@@ -53,7 +53,7 @@ def sweep_circles(out: Path, steps: int | None) -> Study:
     configs = [configure(model, "circles", "quick", steps=steps, seed=seed) for seed in SEEDS for model in MODELS]
     study = Study("circles", configs, METRICS)
     print(f"training {len(configs)} models on circles, {configs[0].training.steps} steps each", flush=True)
-    outcome = sweep(study, out)
+    outcome = run_study(study, out)
     if outcome.stopped:
         raise KeyboardInterrupt
     if outcome.failures:

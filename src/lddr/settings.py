@@ -65,6 +65,20 @@ def rules_of(piece: Any) -> dict[str, Rule]:
     return {each.name: each.metadata["rule"] for each in fields(piece) if "rule" in each.metadata}
 
 
+def flattened(nested: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run under their names on the command line; what a part is called stands under the part's name.
+
+    {"latent": {"name": "categorical", "num_latents": 6}} → {"latent": "categorical", "num_latents": 6}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in nested.items():
+        if isinstance(value, Mapping):
+            flat |= {name if inner in ("name", "loss") else inner: held for inner, held in value.items()}
+        else:
+            flat[name] = value
+    return flat
+
+
 @dataclass(frozen=True)
 class Settings:
     """A dataclass of settings; whoever makes one gets values of the right type and in their range, or a sentence."""
@@ -98,7 +112,7 @@ class Claims:
 
 # what commands and lists of runs have beside the settings of a run
 RESERVED = "model latent objective dataset preset supervision out device threads compile tensorboard checkpoint_seconds"
-claims = Claims(f"{RESERVED} quiet name state run folder checksum".split())
+claims = Claims(f"{RESERVED} quiet name loss state run folder checksum".split())
 
 
 @dataclass(frozen=True)

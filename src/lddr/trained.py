@@ -19,7 +19,7 @@ from lddr.latents.family import Latent
 from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
-from lddr.runs.folder import FORMAT, RunFolder, checked_format
+from lddr.runs.folder import FORMAT, RunFolder, upgraded
 from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 from lddr.training.loop import Stopped
@@ -97,8 +97,8 @@ class Trained:
     def load(cls, folder: str | Path) -> "Trained":
         """The model of a run folder, or of a folder `save` wrote to."""
         path = RunFolder(folder).model_file
-        tensors, facts = load_model(path)
-        checked_format(facts, path)
+        tensors, kept = load_model(path)
+        facts = upgraded(kept, path)
         config, shape = Config.from_dict(facts["settings"]), tuple(facts["image_shape"])
         vae = VAE(shape, config.latent, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)

@@ -18,9 +18,8 @@ from lddr.metrics.gap import gap
 from lddr.metrics.mig import mig
 from lddr.runs.carry_out import Machine, run
 from lddr.trained import Trained
-from lddr.training.loop import Pace
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"preset": "quick", "resolution": 16, "width": 4, "steps": 100, "learning_rate": 3e-3}
 PIXELS = """canvas => {
   const {width, height} = canvas;

@@ -2,7 +2,6 @@ import pytest
 
 from lddr.config import configure
 from lddr.runs.carry_out import Machine, run
-from lddr.training.loop import Pace
 
 SETTINGS = {"resolution": 16, "width": 4, "steps": 30, "seed": 0}
 
@@ -13,7 +12,7 @@ def folder_of(tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
 
     def folder(model, **settings):
-        machine = Machine("cpu", 1, pace=Pace(quiet=True))
+        machine = Machine("cpu", 1, quiet=True)
         return run(configure(model, "circles", "quick", **SETTINGS | settings), out, machine)
 
     return folder

@@ -13,9 +13,8 @@ from lddr.errors import UserError
 from lddr.models import models
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
-from lddr.training.loop import Pace
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"resolution": 16, "width": 4, "steps": 20}
 WORDS = [
     "--preset",

@@ -19,11 +19,10 @@ from lddr.data.load import load_dataset
 from lddr.files import alone
 from lddr.metrics.evaluate import evaluate_run
 from lddr.runs.carry_out import Machine, run
-from lddr.sweeps.cluster import Options, sweep
+from lddr.sweeps.cluster import Options, run_study
 from lddr.sweeps.study import Study
 from lddr.training import checkpoint
 from lddr.training.learner import Learner
-from lddr.training.loop import Pace
 
 pytestmark = [
     pytest.mark.xdist_group("cluster"),  # in one process: the cluster is started once
@@ -49,7 +48,7 @@ import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import test_cluster as here
-outcome = here.sweep(here.STUDY, Path(sys.argv[2]), here.options(sys.argv[3]))
+outcome = here.run_study(here.STUDY, Path(sys.argv[2]), here.options(sys.argv[3]))
 print(json.dumps({"trained": outcome.trained, "failures": len(outcome.failures)}))
 """
 
@@ -62,7 +61,7 @@ def options(address, **rest):
 def undisturbed(tmp_path_factory):
     """The same runs without Ray and without faults."""
     out = tmp_path_factory.mktemp("undisturbed")
-    machine = Machine("cpu", 1, pace=Pace(quiet=True, checkpoint_seconds=1000))
+    machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=1000)
     for config in STUDY.configs:
         evaluate_run(run(config, out, machine), STUDY.metrics, quiet=True)
     return out
@@ -134,7 +133,7 @@ def held(out, configs):
 def test_killed_workers_lost_nodes_and_new_nodes_change_nothing(cluster, undisturbed, tmp_path, capsys):
     (second,) = cluster.worker_nodes
     with held(tmp_path, STUDY.configs[-2:]) as others, ThreadPoolExecutor(1) as thread:
-        outcome = thread.submit(sweep, STUDY, tmp_path, options(cluster.address))
+        outcome = thread.submit(run_study, STUDY, tmp_path, options(cluster.address))
         with amid_a_run(tmp_path, cluster.head_node) as (process, killed):
             process.kill()
         with amid_a_run(tmp_path, second) as (_, lost):
@@ -170,7 +169,7 @@ def test_a_killed_driver_and_two_at_once_train_every_run_once(cluster, undisturb
         leave_a_mark(folder)
         finished = len(list(tmp_path.glob("circles*/model.safetensors")))
     with driver(tmp_path, cluster) as process:
-        outcome = sweep(STUDY, tmp_path, options(cluster.address))
+        outcome = run_study(STUDY, tmp_path, options(cluster.address))
         other = json.loads(process.communicate(timeout=DEADLINE)[0])
     assert outcome.trained + other["trained"] == RUNS - finished
     assert (outcome.failures, other["failures"]) == ([], 0)
@@ -197,7 +196,7 @@ def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undi
     checkpoint.save(strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {})  # nobody expects that
     shutil.copy(undisturbed / good.name / "config.json", foreign)
     study = Study("failing", STUDY.configs[:3], STUDY.metrics)
-    outcome = sweep(study, tmp_path, options(cluster.address, retries=1))
+    outcome = run_study(study, tmp_path, options(cluster.address, retries=1))
     errors = {failure.folder: failure.error for failure in outcome.failures}
     assert errors.keys() == {strange, foreign}
     assert errors[strange].startswith("RuntimeError")

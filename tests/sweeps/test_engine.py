@@ -12,7 +12,7 @@ import pytest
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.sweeps import cluster as engine
-from lddr.sweeps.cluster import Options, connected, room, sweep
+from lddr.sweeps.cluster import Options, connected, room, run_study
 from lddr.sweeps.study import Study
 from lddr.sweeps.worker import Answer
 
@@ -58,7 +58,7 @@ def fake_sweep(tmp_path, monkeypatch):
     def carried_out(ray, runs, **given):
         configs = [configure("vae", "circles", "quick", seed=seed) for seed in range(runs)]
         monkeypatch.setattr(engine, "connected", lambda options: nullcontext(ray))
-        return sweep(Study("fake", configs, ()), tmp_path, Options(quiet=True, **given))
+        return run_study(Study("fake", configs, ()), tmp_path, Options(quiet=True, **given))
 
     return carried_out
 

@@ -3,11 +3,14 @@ import json
 import pytest
 import torch
 
+from lddr.cli.sweeps import _print_estimate
 from lddr.config import configure
 from lddr.data.dataset import datasets
+from lddr.data.load import why_missing
 from lddr.metrics.choice import configured
 from lddr.sweeps import estimate as estimate_module
-from lddr.sweeps.estimate import estimate, progress, seconds_per_step, shape_of, show_estimate, stand_in, why_missing
+from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in
+from lddr.sweeps.stage import stage_of
 from lddr.sweeps.study import Study
 from tests.run_folders import completed
 
@@ -62,7 +65,7 @@ def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
     begun(tmp_path, runs[2], 300, 400)
     (tmp_path / runs[3].run_name / "checkpoint").mkdir(parents=True)  # killed before its first checkpoint
     found = estimate(Study("mine", runs, ("mig", "gap")), tmp_path, quiet=True)
-    assert found.states == {"finished": 1, "trained": 1, "begun": 1, "new": 3}
+    assert found.stages == {"finished": 1, "trained": 1, "begun": 1, "new": 3}
     assert found.runs == 6
     (share,) = found.shares
     assert (share.runs, share.steps) == (4, 600 + 3 * 1000)
@@ -74,14 +77,14 @@ def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
 def test_scores_without_metrics_are_of_a_trained_run(tmp_path, text):
     finished(tmp_path, tiny())
     (tmp_path / tiny().run_name / "scores.json").write_text(text)
-    assert progress(tiny(), tmp_path, configured(["mig"])) == ("trained", 0)
+    assert stage_of(tiny(), tmp_path, configured(["mig"])) == ("trained", 0)
 
 
 def test_scores_with_other_settings_are_not_those_of_the_study(tmp_path):
     finished(tmp_path, tiny(), "mig", "dci")
     fast = Study("mine", [], ("dci", "mig"), scoring={"dci": {"estimator": "fast"}})
-    assert progress(tiny(), tmp_path, configured(["dci", "mig"])) == ("finished", 0)
-    assert progress(tiny(), tmp_path, fast.wanted) == ("trained", 0)
+    assert stage_of(tiny(), tmp_path, configured(["dci", "mig"])) == ("finished", 0)
+    assert stage_of(tiny(), tmp_path, fast.wanted) == ("trained", 0)
 
 
 def test_nothing_is_timed_when_nothing_is_left(tmp_path, step_of_a_second):
@@ -137,7 +140,7 @@ def test_datasets_that_are_not_here_are_named_and_estimated_all_the_same(tmp_pat
     found = estimate(Study("mine", runs), tmp_path, quiet=True)
     assert found.core_hours == pytest.approx(3)
     assert set(found.missing) == {"cars3d", "smallnorb"}
-    show_estimate(found)
+    _print_estimate(found)
     shown = capsys.readouterr().out
     assert "get it with: lddr data download smallnorb (263 MB)\n" in shown
     assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 to begin\n" in shown
@@ -149,7 +152,7 @@ def test_images_of_ones_own_that_are_not_here_are_unknown(tmp_path, capsys):
     found = estimate(Study("mine", [configure("dvae", path), configure("dvae", path, seed=1)]), tmp_path, quiet=True)
     assert (found.core_hours, found.unknown_runs) == (0, 2)
     assert list(found.missing) == [path]
-    show_estimate(found)
+    _print_estimate(found)
     assert "not counted: 2 runs on images that are not here\n" in capsys.readouterr().out
 
 

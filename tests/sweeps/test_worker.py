@@ -6,6 +6,7 @@ import pytest
 from lddr.config import configure
 from lddr.files import alone
 from lddr.runs.folder import RunFolder
+from lddr.runs.machine import Machine
 from lddr.sweeps import worker
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
@@ -14,7 +15,7 @@ from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # put back afterwards: a worker goes to where the sweep was started
     config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4)
-    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, 1, "cpu", 1000.0)
+    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, Machine("cpu", 1, quiet=True))
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training.learner import Learner
-from lddr.training.loop import Pace
 
-QUIET = Machine(device="cpu", threads=1, pace=Pace(quiet=True, checkpoint_seconds=0.05))
+QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}
 
 TRAIN = """
@@ -26,12 +25,12 @@ import sys
 from pathlib import Path
 from lddr.config import configure
 from lddr.runs.carry_out import Machine, run
-from lddr.training.loop import Pace, Stopped
+from lddr.training.loop import Stopped
 model, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
 config = configure(model, "circles", "quick", resolution=16, width=4, steps=steps, batch_size=8, **narrow)
 try:
-    print(run(config, out, Machine("cpu", 1, pace=Pace(quiet=True, checkpoint_seconds=0.05))))
+    print(run(config, out, Machine("cpu", 1, quiet=True, checkpoint_seconds=0.05)))
 except Stopped:
     sys.exit(130)
 """

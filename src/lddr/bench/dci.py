@@ -114,9 +114,8 @@ def _trained(model: str, num_latents: int, steps: int) -> Representation:
     from lddr.data.load import load_dataset
     from lddr.runs.carry_out import Machine
     from lddr.trained import train
-    from lddr.training.loop import Pace
 
-    machine = Machine(device="cpu", threads=1, pace=Pace(quiet=True))
+    machine = Machine(device="cpu", threads=1, quiet=True)
     trained = train("circles", model, "quick", machine=machine, steps=steps, num_latents=num_latents)
     dataset = load_dataset("circles", trained.config.resolution)
     drawn = dataset.space.sample(stream(0, "bench dci"), TRAIN + TEST)

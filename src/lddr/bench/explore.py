@@ -121,9 +121,8 @@ def write_model(root: Path) -> str:
     """A D-VAE of the paper's size, trained for a step; gives what it is."""
     from lddr.config import configure
     from lddr.runs.carry_out import Machine, run
-    from lddr.training.loop import Pace
 
-    run(configure("dvae", "dsprites", steps=1), root, Machine("cpu", pace=Pace(quiet=True)))
+    run(configure("dvae", "dsprites", steps=1), root, Machine("cpu", quiet=True))
     return "D-VAE 64x64"
 
 

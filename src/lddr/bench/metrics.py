@@ -73,9 +73,8 @@ def model_of(dataset: Dataset) -> Encode:
     """The paper's D-VAE, a few steps into its training: how good it is changes no time."""
     from lddr.runs.carry_out import Machine
     from lddr.trained import train
-    from lddr.training.loop import Pace
 
-    return train(dataset, steps=2, machine=Machine("cpu", pace=Pace(quiet=True))).represent
+    return train(dataset, steps=2, machine=Machine("cpu", quiet=True)).represent
 
 
 def published(dataset: Dataset, represent: Encode) -> Callable[[], int]:

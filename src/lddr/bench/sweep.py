@@ -15,9 +15,8 @@ from rich.progress import track
 from lddr.bench.table import show
 from lddr.config import Config, configure
 from lddr.runs.carry_out import Machine, run
-from lddr.sweeps.cluster import Options, connected, sweep
+from lddr.sweeps.cluster import Options, connected, run_study
 from lddr.sweeps.study import Study
-from lddr.training.loop import Pace
 
 RUNS = 2  # in each turn
 Turn = dict[str, float]  # seconds per run of each side, on the clock and of the processor
@@ -36,12 +35,12 @@ def prepared(folder: Path, steps: int) -> dict[str, Callable[[], object]]:
     configs = (configure("dvae", "circles", "quick", steps=steps, seed=seed) for seed in count())
 
     def direct() -> None:
-        machine = Machine("cpu", threads=1, pace=Pace(quiet=True))
+        machine = Machine("cpu", threads=1, quiet=True)
         for config in _some(configs):
             run(config, folder, machine)
 
     def engine(workers: int) -> None:
-        outcome = sweep(Study("bench", _some(configs), ()), folder, Options(workers=workers, quiet=True))
+        outcome = run_study(Study("bench", _some(configs), ()), folder, Options(workers=workers, quiet=True))
         if outcome.trained < RUNS:
             raise RuntimeError(f"the benchmark's runs did not all finish: {outcome}")
 

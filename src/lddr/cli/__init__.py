@@ -11,7 +11,8 @@ import lddr
 from lddr.cli.app import DESCRIPTION, app
 from lddr.errors import UserError, hint
 
-for part in ("train", "score", "sweeps", "report", "explore", "data", "bench"):  # in the order of the help
+PARTS = "train score sweeps runs select report explore data bench"  # in the order of the help
+for part in PARTS.split():
     import_module(f"lddr.cli.{part}")
 
 
@@ -24,6 +25,8 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"lddr {lddr.__version__}")
         return
     import_module("lddr.cli.train").know_settings()
+    if "select" in words:
+        import_module("lddr.cli.select").know_selectors()
     try:
         _check_command(app, words)
         app.cli(prog="lddr", description=DESCRIPTION, args=words)

@@ -41,7 +41,7 @@ def show(
         root: Where to look for the run.
     """
     from lddr.report.page.card import write_card
-    from lddr.runs.commands import find_run
+    from lddr.runs.index import find_run
 
     page, missing = write_card(find_run(run, root), out)
     for title, reason in missing.items():
@@ -63,6 +63,6 @@ def compare(
         root: Where to look for the runs.
     """
     from lddr.report.page.comparison import write_comparison
-    from lddr.runs.commands import find_run
+    from lddr.runs.index import find_run
 
     print(f"open {write_comparison([find_run(name, root) for name in runs], out)}")

@@ -1,16 +1,21 @@
-"""`lddr sweep`, `lddr runs …` and `lddr select`."""
+"""`lddr sweep`."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
-from tyro.extras import SubcommandApp
 
-from lddr.cli.app import Conditions, File, Folder, Roots, RunName, Whole, app
+from lddr.cli.app import Conditions, Folder, Whole, app
+from lddr.errors import UserError
+from lddr.runs.machine import Machine
 
-Columns = Annotated[tuple[str, ...], arg(metavar="COLUMN...")]
+if TYPE_CHECKING:
+    from lddr.sweeps.cluster import Failure, Outcome
+    from lddr.sweeps.estimate import Estimate
+    from lddr.sweeps.study import Study
 
-runs = SubcommandApp()
+WIDEST = 1000  # characters of a table: lines that the terminal breaks are better than numbers that are cut
 
 
 @app.command
@@ -26,7 +31,7 @@ def sweep(
     cpus_per_run: int = 1,
     gpus_per_run: float = 0.0,
     retries: int = 3,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float = Machine.checkpoint_seconds,
     quiet: bool = False,
 ) -> None:
     """Train and score all runs of a study on Ray: on all cores of this machine, or on a cluster.
@@ -48,106 +53,80 @@ def sweep(
         checkpoint_seconds: Seconds between two checkpoints of a run.
         quiet: Show no progress.
     """
-    from lddr.sweeps.cluster import Options
-    from lddr.sweeps.commands import run_sweep
+    from lddr.console import say
+    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.study import read_study
 
     options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet)
-    run_sweep(study, out, scale, dataset, only, dry_run, options)
+    chosen = read_study(study, scale, dataset, only)
+    if dry_run:
+        from lddr.sweeps.estimate import estimate
+
+        _print_estimate(estimate(chosen, out))
+        return
+    if address is None:
+        _check_that_images_are_here(chosen)
+    outcome = run_study(chosen, out, options)
+    if outcome.stopped:
+        say("stopped; start the same command again to go on")
+        sys.exit(130)
+    _print_scores(chosen, out)
+    say(_summary(outcome, out))
+    if outcome.failures:
+        sys.exit(1)
 
 
-app.command(runs, name="runs", help="List, show and compare run folders.")
+def _check_that_images_are_here(study: "Study") -> None:
+    from lddr.data.load import why_missing
+
+    for name in sorted({config.dataset for config in study.configs}):
+        if why := why_missing(name):
+            raise UserError(why)
 
 
-@runs.command(name="ls")
-def list_(
-    folders: Roots = (Path("runs"),),
-    where: Conditions = (),
-    sort: Annotated[str | None, arg(metavar="COLUMN")] = None,
-    reverse: bool = False,
-    columns: Columns = (),
-    limit: Whole = None,
-    json: bool = False,
-    csv: bool = False,
-) -> None:
-    """List runs with their settings and scores.
-
-    Args:
-        folders: Folders that hold runs, at any depth.
-        where: Conditions that must all hold, such as model=dvae or "mig>0.3"; none stands for a missing value.
-        sort: A column; scores largest first, settings smallest first, missing values last.
-        reverse: The other way round.
-        columns: Any setting or score, also dci.completeness; left out, what differs between the runs, and the scores.
-        limit: At most so many runs.
-        json: Print JSON: every digit, and all columns unless some are named.
-        csv: Print CSV, likewise.
-    """
-    from lddr.runs.commands import list_runs_command
-
-    style: Literal["table", "json", "csv"] = "json" if json else "csv" if csv else "table"
-    list_runs_command(folders, where, sort, reverse, columns, limit, style)
+def _summary(outcome: "Outcome", out: Path) -> str:
+    """One sentence of counts, then the folder and the error of every failed run."""
+    counts = f"{outcome.finished} runs finished, {outcome.there} were there already, {len(outcome.failures)} failed"
+    return "\n".join([f"{counts}; they are in {out}", *map(_told, outcome.failures)])
 
 
-@runs.command
-def show(run: RunName, root: Folder = Path("runs")) -> None:
-    """Show one run: settings that are not the defaults, scores, how far it is, and where.
+def _told(failure: "Failure") -> str:
+    from lddr.runs.folder import RunFolder
 
-    Args:
-        run: A run's folder, or a part of its name or its fingerprint.
-        root: Where to look for it.
-    """
-    from lddr.runs.commands import show_run
-
-    show_run(run, root)
+    details = RunFolder(failure.folder).error_file
+    return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
 
-@runs.command
-def diff(first: RunName, second: RunName, root: Folder = Path("runs")) -> None:
-    """Show in what two runs differ: settings and scores.
+def _print_scores(study: "Study", out: Path) -> None:
+    from rich.console import Console
 
-    Args:
-        first: A run's folder, or a part of its name or its fingerprint.
-        second: The other one.
-        root: Where to look for them.
-    """
-    from lddr.runs.commands import diff_runs
+    from lddr.console import table
+    from lddr.sweeps.medians import score_rows
 
-    diff_runs(first, second, root)
+    rows = score_rows(study, out)
+    shown = table(title=f"{study.name}: median over seeds")
+    for name in rows[0]:
+        shown.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row.values())
+    Console(width=WIDEST).print(shown)
 
 
-@app.command
-def select(
-    folders: Roots = (Path("runs"),),
-    by: Annotated[str | None, arg(metavar="SELECTOR", help_behavior_hint="(default: gap; with --report all)")] = None,
-    where: Conditions = (),
-    report: bool = False,
-    metrics: Columns = (),
-    samples: int = 1000,
-    out: File = None,
-    json: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Choose the best model without labels, or, with --report, measure how well the selectors choose.
+def _print_estimate(estimate: "Estimate") -> None:
+    """What is done, what is left and what it costs."""
+    from rich.console import Console
 
-    Selectors: gap, relative, discreteness, crispness, agreement, udr, elbo, reconstruction, independence, combined need
-    no labels; validation takes the risk on the few labels of semi-supervised runs. gap+udr is the mean rank by both.
+    from lddr.console import table
 
-    Args:
-        folders: Folders that hold runs, at any depth.
-        by: A selector, or several joined by + for their mean rank; with --report, several separated by commas.
-        where: Conditions that must all hold, such as model=dvae or steps=300000.
-        report: For runs with ground-truth scores: rank correlation of every selector with every metric, and the
-            score of its choice beside the median, the best and a random one.
-        metrics: With --report: the scores to compare with; left out, all that the runs have.
-        samples: Images every model encodes, for udr, agreement and crispness.
-        out: Where the choice or the report goes, with its evidence; left out, selection.json or selection-report.json
-            in the folder.
-        json: With --report: print JSON instead of tables.
-        quiet: Print nothing but the chosen folder.
-    """
-    from lddr.sweeps.select_command import report_selection, select_models
-
-    if report:
-        selectors = tuple(by.split(",")) if by else ()
-        report_selection(folders, selectors, metrics, where, out, json, samples, quiet)
-    else:
-        select_models(folders, by or "gap", where, out, samples, quiet)
+    shown = table()
+    shown.add_column("model", no_wrap=True)
+    shown.add_column("on", overflow="fold")
+    for heading in ("runs left", "ms per step", "core-hours"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for share in estimate.shares:
+        shown.add_row(*share.in_words())
+    console = Console(highlight=False, soft_wrap=True)
+    if estimate.shares:
+        console.print(shown)
+    for sentence in estimate.sentences():
+        console.print(sentence, markup=False)

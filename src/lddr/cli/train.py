@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from tyro.conf import arg
 
 from lddr.cli.app import Folder, Whole, app
+from lddr.runs.machine import Machine
 
 
 @app.command
@@ -85,7 +86,7 @@ def train(
     threads: Whole = None,
     compile: bool = False,  # noqa: A002
     tensorboard: bool = False,
-    checkpoint_seconds: float = 30.0,
+    checkpoint_seconds: float = Machine.checkpoint_seconds,
     quiet: bool = False,
 ) -> None:
     """Train a model in a folder of its own, or go on with it: started again, a run continues exactly where it was.
@@ -110,11 +111,9 @@ def train(
     from lddr.config import configure
 
     config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
-    from lddr.runs.carry_out import Machine, run
-    from lddr.training.loop import Pace
+    from lddr.runs.carry_out import run
 
-    machine = Machine(device, threads, compile, Pace(quiet, tensorboard, checkpoint_seconds))
-    print(run(config, out, machine))
+    print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds)))
 
 
 def know_settings() -> None:

@@ -3,17 +3,30 @@
 from pathlib import Path
 
 from lddr.data.dataset import Dataset, datasets
+from lddr.errors import UserError
 
 
 def load_dataset(name: str, resolution: int | None = None) -> Dataset:
     """The dataset called `name`, or the images of the folder or .npz file `name`."""
     settings = {} if resolution is None else {"resolution": resolution}
-    if _is_path(name):
+    if is_path(name):
         from lddr.data.own_images import OwnImages
 
         return OwnImages(Path(name).expanduser(), **settings)
     return datasets[name](**settings)
 
 
-def _is_path(name: str) -> bool:
+def why_missing(name: str) -> str | None:
+    """How to get a dataset that is not here, None for one that is."""
+    try:
+        if not is_path(name):
+            return datasets[name].why_missing()
+        load_dataset(name)
+    except UserError as error:
+        return str(error)
+    return None
+
+
+def is_path(name: str) -> bool:
+    """Whether a user means their own images, not a dataset of this name."""
     return "/" in name or name.endswith(".npz") or (name not in datasets and Path(name).exists())

@@ -38,7 +38,7 @@ def efficiencies() -> dict[str, str]:
 
 def selector_columns(runs: Sequence[Run]) -> Columns:
     """Each selector that needs nothing but scores, turned so that larger means chosen first."""
-    from lddr.sweeps.selectors import Candidates, selectors
+    from lddr.selection.selector import Candidates, selectors
 
     columns: Columns = {}
     for name, title in SELECTOR_TITLES.items():

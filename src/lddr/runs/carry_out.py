@@ -2,7 +2,6 @@
 
 import platform
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -18,23 +17,14 @@ from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import FORMAT, RunFolder
+from lddr.runs.machine import Machine
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
 from lddr.training.learner import Learner
-from lddr.training.loop import Pace, train
+from lddr.training.loop import train
 
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
 LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak of is learned
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where a run is carried out, which does not change what it is."""
-
-    device: str = "auto"
-    threads: int | None = None
-    compile: bool = False
-    pace: Pace = field(default_factory=Pace)
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
@@ -64,13 +54,13 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if config.supervision is not None:
         parts = config.supervision.split(dataset)
         labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
-    train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine.pace)
+    train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
     scores = elbo(learner.vae, dataset, device)
-    if not machine.pace.quiet:
+    if not machine.quiet:
         _say_if_nothing_is_learned(scores, config)
     folder.write_scores(scores | (learner.validation(labels.validation) if labels else {}))
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with

@@ -95,11 +95,11 @@ class RunFolder:
 
     @property
     def facts(self) -> Content:
-        """All of config.json: "format", "settings", and in most "versions" and "dataset"."""
+        """All of config.json, in today's format: "settings", and in most "versions" and "dataset"."""
         if not self.is_run:
             raise UserError(f"{self} is no run: it has no {CONFIG}")
         facts = _read_object(self.config_file, "settings")
-        return facts | {"format": checked_format(facts, self.config_file)}
+        return upgraded(facts, self.config_file)
 
     @property
     def config(self) -> "Config":
@@ -155,6 +155,12 @@ class RunFolder:
         return {}
 
     @property
+    def undefined(self) -> dict[str, str]:
+        """The metrics that have no score here, and why."""
+        entries = self.metrics.items()
+        return {name: str(entry.get("reason")) for name, entry in entries if entry.get("score") is None}
+
+    @property
     def log(self) -> list[Content]:
         """The records of its training so far."""
         from lddr.training.tracking import read_log
@@ -202,12 +208,24 @@ def stamp_of(folder: str) -> Stamp | None:
     return stamp or None
 
 
-def checked_format(facts: Content, path: Path) -> int:
-    """The format of settings that were kept; those of the future are refused."""
+def upgraded(facts: Content, path: Path) -> Content:
+    """What was kept in an older format, as today's says it; one of the future is refused."""
     number = facts.get("format", 1)
     if type(number) is not int or not 1 <= number <= FORMAT:
         raise UserError(f"{path} has format {number!r}, this lddr knows 1 to {FORMAT}; update lddr to open it")
-    return number
+    return facts | {"settings": _with_names(facts["settings"])} if number == 1 else facts
+
+
+def _with_names(settings: Content) -> Content:
+    """Format 1 says by the name of the model alone which latent and objective it has."""
+    from lddr.models import models
+
+    model = settings.get("model")
+    if not isinstance(model, str) or model not in models:
+        return settings
+    names = {"latent": models[model].latent, "objective": models[model].objective}
+    parts = {part: settings[part] for part in names if isinstance(settings.get(part), dict)}
+    return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
 def _read_object(path: Path, needed: str) -> Content:

@@ -12,6 +12,7 @@ from typing import Any
 from lddr.errors import UserError
 from lddr.files import written_whole
 from lddr.runs.folder import BrokenRunError, RunFolder, Stamp, State, stamp_of
+from lddr.settings import flattened
 
 Value = str | int | float | None
 
@@ -102,6 +103,23 @@ def finished_runs(roots: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
+def find_run(text: str, root: Path) -> Run:
+    """The run of a folder, or the one below the root with this in its name."""
+    if RunFolder(text).is_run:
+        return read_run(Path(text))
+    if Path(text).is_dir():
+        raise UserError(f"{text} is no run: it has no config.json; list the runs in it with: lddr runs ls {text}")
+    runs = list_runs(root)
+    exact = [run for run in runs if text in (run.name, run.run)]
+    found = exact or [run for run in runs if text in run.name]
+    if not found:
+        raise UserError(f"no run below {root} has {text!r} in its name; see them with: lddr runs ls {root}")
+    if len(found) > 1:
+        some = ", ".join(str(run.folder) for run in found[:3]) + (", …" if len(found) > 3 else "")
+        raise UserError(f"{text!r} could be any of {len(found)} runs ({some}); give more of the name, or the folder")
+    return found[0]
+
+
 def read_run(folder: Path) -> Run:
     """One run from its files alone."""
     files, settings = RunFolder(folder), {}
@@ -123,28 +141,8 @@ def read_run(folder: Path) -> Run:
 
 
 def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
-    """Every setting under its name on the command line; "latent" is the family."""
-    flat: dict[str, Value] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flat |= {inner: _flat_value(held) for inner, held in value.items() if inner not in ("loss", "name")}
-        else:
-            flat[name] = _flat_value(value)
-    if isinstance(supervision := settings.get("supervision"), dict):
-        flat["supervision"] = supervision.get("loss")
-    for part in ("latent", "objective"):
-        flat[part] = _part_name(settings, part)
-    return flat
-
-
-def _part_name(settings: dict[str, Any], part: str) -> str | None:
-    """The latent family or objective; folders of format 1 say it by the name of their model alone."""
-    from lddr.models import models
-
-    model, own = settings.get("model"), settings.get(part)
-    if isinstance(own, dict) and isinstance(own.get("name"), str):
-        return own["name"]
-    return getattr(models[model], part) if isinstance(model, str) and model in models else None
+    """Every setting under its name on the command line, as a table shows it."""
+    return {name: _flat_value(value) for name, value in flattened(settings).items()}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:

@@ -14,8 +14,9 @@ from typing import Any
 
 from lddr.config import Config
 from lddr.errors import UserError
-from lddr.sweeps.estimate import progress as progress_of
+from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
+from lddr.sweeps.stage import stage_of
 from lddr.sweeps.study import Study
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
@@ -35,7 +36,7 @@ class Options:
     cpus_per_run: int = 1
     gpus_per_run: float = 0.0
     retries: int = 3
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: float = Machine.checkpoint_seconds
     quiet: bool = False
 
     def __post_init__(self) -> None:
@@ -63,12 +64,12 @@ class Outcome:
     stopped: bool = False
 
 
-def sweep(study: Study, out: Path, options: Options | None = None) -> Outcome:
+def run_study(study: Study, out: Path, options: Options | None = None) -> Outcome:
     """Train and evaluate what the study lacks below `out`; a run that keeps failing does not hold up the others."""
     options, out = options or Options(), out.absolute()
     jobs = [Job(config, out / config.run_name) for config in study.configs]
     wanted = study.wanted
-    missing = [job for job in jobs if progress_of(job.config, out, wanted)[0] != "finished"]
+    missing = [job for job in jobs if stage_of(job.config, out, wanted)[0] != "finished"]
     outcome = Outcome(there=len(jobs) - len(missing))
     if missing:
         order = _orders(study, out, options)
@@ -80,11 +81,15 @@ def sweep(study: Study, out: Path, options: Options | None = None) -> Outcome:
 
 def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Order]:
     mark, home = mark_of(out), Path.cwd()
-    device = "cuda" if options.gpus_per_run else "cpu"
+    machine = Machine(
+        device="cuda" if options.gpus_per_run else "cpu",
+        threads=options.cpus_per_run,
+        quiet=True,
+        checkpoint_seconds=options.checkpoint_seconds,
+    )
 
     def order(config: Config) -> Order:
-        rest = options.cpus_per_run, device, options.checkpoint_seconds
-        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), study.scoring, *rest)
+        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), study.scoring, machine)
 
     return order
 

@@ -2,26 +2,22 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Literal
 
 from lddr.config import Config, Training
-from lddr.console import table, watched
+from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
-from lddr.data.load import load_dataset
+from lddr.data.load import load_dataset, why_missing
 from lddr.errors import UserError
-from lddr.metrics.evaluate import is_scored
-from lddr.metrics.metric import Metric
-from lddr.runs.folder import RunFolder
 from lddr.settings import rules_of
+from lddr.sweeps.stage import Stage, stage_of
 from lddr.sweeps.study import Study
 from lddr.training.supervision import Supervision
 
-State = Literal["finished", "trained", "begun", "new"]
 ENOUGH = 0.5  # seconds
 WARM_UP = 2  # steps before the clock starts: tables are built, memory is taken
 DRAWN = {1: "dsprites", 3: "rooms"}  # by channels: a drawn dataset with images of the same shape as the official ones
@@ -41,19 +37,27 @@ class Share:
     def core_hours(self) -> float:
         return self.steps * (self.seconds_per_step or 0.0) / 3600
 
+    def in_words(self) -> tuple[str, ...]:
+        """Model, datasets, runs left, milliseconds per step, core-hours."""
+        seconds, shape = self.seconds_per_step, self.shape
+        model = f"{shape.model}, {shape.supervision.loss}" if shape.supervision else shape.model
+        size = f" at {shape.resolution}x{shape.resolution}, width {shape.networks.width}" if shape.resolution else ""
+        cost = ("?", "?") if seconds is None else (f"{1000 * seconds:,.1f}", f"{self.core_hours:,.1f}")
+        return model, ", ".join(self.datasets) + size, f"{self.runs:,}", *cost
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """How many runs a study has, how many are in which state, and what is left to train."""
+    """How many runs a study has, how many are at which stage, and what is left to train."""
 
     study: str
-    states: dict[State, int]
+    stages: dict[Stage, int]
     shares: tuple[Share, ...]
     missing: dict[str, str] = field(default_factory=dict)  # a dataset that is not here → how to get it
 
     @property
     def runs(self) -> int:
-        return sum(self.states.values())
+        return sum(self.stages.values())
 
     @property
     def core_hours(self) -> float:
@@ -65,37 +69,43 @@ class Estimate:
         """Runs whose steps could not be timed."""
         return sum(share.runs for share in self.shares if share.seconds_per_step is None)
 
+    def sentences(self) -> list[str]:
+        """The estimate in words."""
+        from joblib import cpu_count
+
+        stages, cores, hours = self.stages, cpu_count(), self.core_hours
+        told = [
+            f"{self.study}: {self.runs:,} runs; {stages.get('finished', 0):,} finished, "
+            f"{stages.get('trained', 0):,} trained and to be scored, {stages.get('begun', 0):,} half-finished, "
+            f"{stages.get('new', 0):,} to begin"
+        ]
+        if self.shares:
+            cost = f"{hours:,.1f} core-hours, {hours / cores:,.1f} hours on {cores} cores"
+            told.append(f"training left: {cost}; scoring comes on top")
+        if unknown := self.unknown_runs:
+            told.append(f"not counted: {unknown:,} runs on images that are not here")
+        return told + list(self.missing.values())
+
 
 def estimate(study: Study, out: Path, calibration_steps: int = 5, quiet: bool = False) -> Estimate:
     """Look at the run folders below `out` and time a few steps, on one thread, of each kind of run that is left."""
-    states: Counter[State] = Counter()
+    stages: Counter[Stage] = Counter()
     wanted = study.wanted
     left: dict[Config, list[tuple[str, int]]] = {}  # dataset and steps of every run that is not trained yet
     for config in study.configs:
-        state, steps = progress(config, out, wanted)
-        states[state] += 1
+        stage, steps = stage_of(config, out, wanted)
+        stages[stage] += 1
         if steps:
             left.setdefault(shape_of(config), []).append((config.dataset, steps))
     seconds = _timed(list(left), calibration_steps, quiet)
     shares = tuple(_share(shape, runs, seconds[shape]) for shape, runs in left.items())
     names = sorted({name for share in shares for name in share.datasets})
-    return Estimate(study.name, dict(states), shares, {name: why for name in names if (why := why_missing(name))})
+    return Estimate(study.name, dict(stages), shares, {name: why for name in names if (why := why_missing(name))})
 
 
 def _share(shape: Config, runs: list[tuple[str, int]], seconds: float | None) -> Share:
     names = tuple(dict.fromkeys(name for name, _ in runs))
     return Share(shape, names, len(runs), sum(steps for _, steps in runs), seconds)
-
-
-def progress(config: Config, out: Path, wanted: Mapping[str, Metric]) -> tuple[State, int]:
-    """How far a run is, from its folder alone, and how many training steps it has left."""
-    folder, steps = RunFolder(out / config.run_name), config.training.steps
-    if folder.is_finished:
-        scores = folder.metrics
-        scored = all(is_scored(scores.get(name), metric) for name, metric in wanted.items())
-        return ("finished" if scored else "trained"), 0
-    kept = folder.saved_step
-    return ("new", steps) if kept is None else ("begun", steps - kept)
 
 
 def shape_of(config: Config) -> Config:
@@ -117,17 +127,6 @@ def stand_in(name: str) -> str:
     if name in datasets and datasets[name].needs_files:
         return DRAWN[datasets[name].image_shape[2]]
     return name
-
-
-def why_missing(name: str) -> str | None:
-    """How to get a dataset that is not here, None for one that is."""
-    try:
-        if name in datasets:
-            return datasets[name].why_missing()
-        load_dataset(name)
-    except UserError as error:
-        return str(error)
-    return None
 
 
 def seconds_per_step(config: Config, steps: int) -> float | None:
@@ -179,49 +178,3 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
         parts["loss"].item()
         learner.update(loss)
         yield time.process_time() - start
-
-
-def show_estimate(estimate: Estimate) -> None:
-    """Print what is done, what is left and what it costs."""
-    from rich.console import Console
-
-    shown = table()
-    shown.add_column("model", no_wrap=True)
-    shown.add_column("on", overflow="fold")
-    for heading in ("runs left", "ms per step", "core-hours"):
-        shown.add_column(heading, justify="right", no_wrap=True)
-    for share in estimate.shares:
-        shown.add_row(*_row(share))
-    console = Console(highlight=False, soft_wrap=True)
-    if estimate.shares:
-        console.print(shown)
-    for sentence in sentences(estimate):
-        console.print(sentence, markup=False)
-
-
-def _row(share: Share) -> tuple[str, ...]:
-    seconds, shape = share.seconds_per_step, share.shape
-    model = f"{shape.model}, {shape.supervision.loss}" if shape.supervision else shape.model
-    size = f" at {shape.resolution}x{shape.resolution}, width {shape.networks.width}" if shape.resolution else ""
-    cost = ("?", "?") if seconds is None else (f"{1000 * seconds:,.1f}", f"{share.core_hours:,.1f}")
-    return model, ", ".join(share.datasets) + size, f"{share.runs:,}", *cost
-
-
-def sentences(estimate: Estimate) -> list[str]:
-    """The estimate in words."""
-    from joblib import cpu_count
-
-    states, cores = estimate.states, cpu_count()
-    told = [
-        f"{estimate.study}: {estimate.runs:,} runs; {states.get('finished', 0):,} finished, "
-        f"{states.get('trained', 0):,} trained and to be scored, {states.get('begun', 0):,} half-finished, "
-        f"{states.get('new', 0):,} to begin"
-    ]
-    if estimate.shares:
-        hours = estimate.core_hours
-        told.append(
-            f"training left: {hours:,.1f} core-hours, {hours / cores:,.1f} hours on {cores} cores; scoring comes on top"
-        )
-    if unknown := estimate.unknown_runs:
-        told.append(f"not counted: {unknown:,} runs on images that are not here")
-    return told + list(estimate.missing.values())

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from lddr.errors import UserError
+from lddr.errors import UserError, unknown
 from lddr.metrics.choice import SIX_METRICS, Settings, configured, parsed
 from lddr.metrics.metric import metrics
-from lddr.sweeps.only import unknown
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 Scores = tuple[tuple[str, ...], Settings]

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 
 from lddr.config import Config, all_settings, configure, settings_of, supervisions
 from lddr.data.dataset import datasets
-from lddr.errors import UserError
+from lddr.data.load import is_path
+from lddr.errors import UserError, unknown
 from lddr.latents.family import latents
 from lddr.metrics.choice import Settings, configured
 from lddr.metrics.metric import Metric
@@ -18,7 +19,7 @@ from lddr.models import models
 from lddr.objectives.objective import objectives
 from lddr.presets import PRESETS
 from lddr.settings import rules_of
-from lddr.sweeps.only import narrowed, unknown
+from lddr.sweeps.narrowing import narrowed
 from lddr.sweeps.scores import METRICS, scores_by_scale
 from lddr.training.supervision import Supervision
 
@@ -188,7 +189,7 @@ def _check_value(where: str, key: str, name: str, value: Any) -> None:
 
 
 def _check_dataset(name: str) -> None:
-    if not (name.endswith(".npz") or "/" in name or Path(name).exists()):
+    if not is_path(name):
         datasets[name]
 
 

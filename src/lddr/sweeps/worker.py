@@ -14,6 +14,7 @@ from typing import Any, Literal
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, write_json
 from lddr.runs.folder import RunFolder
+from lddr.runs.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,7 @@ class Order:
     home: Path  # relative paths of datasets count from here
     metrics: tuple[str, ...]
     scoring: Mapping[str, Mapping[str, Any]]  # settings of metrics that are not the published ones
-    threads: int
-    device: str
-    checkpoint_seconds: float
+    machine: Machine
 
 
 @dataclass(frozen=True)
@@ -62,23 +61,21 @@ def _train_and_evaluate(order: Order) -> bool:
 
     from lddr.config import Config
     from lddr.metrics.evaluate import evaluate_run
-    from lddr.runs.carry_out import Machine, run
-    from lddr.training.loop import Pace
+    from lddr.runs.carry_out import run
 
     _check_that_it_is_shared(order)
     with suppress(OSError):  # a node may do without it: only relative paths need it
         os.chdir(order.home)
-    torch.set_num_threads(order.threads)
+    torch.set_num_threads(order.machine.threads or 1)
     config = Config.from_dict(order.settings)
     folder = RunFolder(order.out / config.run_name)
-    machine = Machine(order.device, order.threads, pace=Pace(True, False, order.checkpoint_seconds))
     with folder.alone("sweep", wait=False):
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
             trained = not folder.is_finished
         dataset = _dataset(config.dataset, config.resolution)
-        run(config, order.out, machine, dataset)
+        run(config, order.out, order.machine, dataset)
         if order.metrics:
-            scoring = {"settings": order.scoring, "jobs": order.threads, "dataset": dataset}
+            scoring = {"settings": order.scoring, "jobs": order.machine.threads or 1, "dataset": dataset}
             evaluate_run(folder.path, order.metrics, quiet=True, **scoring)
         folder.error_file.unlink(missing_ok=True)
     return trained

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 import torch
@@ -14,6 +13,7 @@ import torch
 from lddr.console import say
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
+from lddr.runs.machine import Machine
 from lddr.training import checkpoint
 from lddr.training.feed import Feed, Labels
 from lddr.training.learner import Learner
@@ -26,16 +26,7 @@ class Stopped(KeyboardInterrupt):
     """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How a run is carried out, which does not change what comes of it."""
-
-    quiet: bool = False
-    tensorboard: bool = False
-    checkpoint_seconds: float = 30.0
-
-
-def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder, pace: Pace) -> None:
+def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder, machine: Machine) -> None:
     """Train to the last step, from the newest checkpoint in the folder if there is one."""
     steps = learner.config.training.steps
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
@@ -43,7 +34,7 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
     if found is not None:
         learner.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
-    tracker = Tracker(folder, steps, first or None, pace.quiet, pace.tensorboard)
+    tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard)
     saved_at = time.monotonic()
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):
@@ -58,7 +49,7 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
                 means = dict(zip(parts, (sums / LOG_EVERY).tolist(), strict=True))
                 tracker.record(step + 1, means | (learner.validation(labels.validation) if labels else {}))
                 sums = None
-            late = time.monotonic() - saved_at > pace.checkpoint_seconds
+            late = time.monotonic() - saved_at > machine.checkpoint_seconds
             if step + 1 < steps and (late or stop.is_set()):
                 tracker.sync()
                 state = learner.tensors() | ({} if sums is None else {"sums": sums})

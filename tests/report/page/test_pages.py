@@ -12,7 +12,6 @@ from lddr.report.page import card, comparison, report
 from lddr.report.page.run_tables import environment
 from lddr.report.style import new_figure
 from lddr.runs.carry_out import Machine, run
-from lddr.training.loop import Pace
 
 
 def tiny_figures(kind):
@@ -59,7 +58,7 @@ def trained(tmp_path_factory):
     """A VAE and a D-VAE that hardly saw anything, scored on a few images: enough for every kind of page."""
     out = tmp_path_factory.mktemp("trained")
     tiny = {"width": 4, "steps": 100, "seed": 0}
-    machine = Machine("cpu", 1, pace=Pace(quiet=True))
+    machine = Machine("cpu", 1, quiet=True)
     folders = [run(configure(model, "circles", "quick", **tiny), out, machine) for model in ("vae", "dvae")]
     settings = {"mig": {"samples": 200}, "gap": {"batches": 2}}
     for folder in folders:

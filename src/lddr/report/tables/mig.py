@@ -30,7 +30,7 @@ def median_mig(groups: Sequence[Group]) -> Table:
 
 def selected(runs: Sequence[Run], metric: str) -> Number | None:
     """The score, in percent, of the run with the smallest straight-through gap."""
-    from lddr.sweeps.selection import select
+    from lddr.selection.ranking import select
 
     able = scored(scored(runs, "gap"), metric)
     if not able:

@@ -9,9 +9,9 @@ import numpy as np
 
 from lddr.metrics.information import Floats
 from lddr.runs.index import Run, Value
-from lddr.sweeps.encoding import Encoded
-from lddr.sweeps.selection import COMPARABLE
-from lddr.sweeps.selectors import Candidates, Selector, Verdict, find_selector
+from lddr.selection.encoding import Encoded
+from lddr.selection.ranking import COMPARABLE
+from lddr.selection.selector import Candidates, Selector, Verdict, find_selector
 
 RESAMPLES, CONFIDENCE = 1000, 0.95
 FEWEST = 3  # runs; two are always perfectly correlated
@@ -44,7 +44,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Group:
+class Judgement:
     """Runs that can be compared, and how well each selector does on them."""
 
     title: str
@@ -60,12 +60,12 @@ class Group:
         return asdict(self)
 
 
-def report(
+def judged(
     runs: Sequence[Run], by: Sequence[str], metrics: Sequence[str], encode: Callable[[Run], Encoded | str]
-) -> list[Group]:
+) -> list[Judgement]:
     """Every selector against every metric, for each kind of run: every model alone, and all of a family together."""
     finished = [run for run in runs if run.state == "finished"]
-    return [measured_group(members, by, metrics, encode) for members in kinds(finished)]
+    return [judgement(members, by, metrics, encode) for members in kinds(finished)]
 
 
 def kinds(runs: Iterable[Run]) -> list[list[Run]]:
@@ -81,14 +81,14 @@ def kinds(runs: Iterable[Run]) -> list[list[Run]]:
     return found
 
 
-def measured_group(
+def judgement(
     runs: Sequence[Run], by: Sequence[str], metrics: Sequence[str], encode: Callable[[Run], Encoded | str]
-) -> Group:
+) -> Judgement:
     """Correlations and choices of one kind of runs."""
     verdicts = {name: _measured(find_selector(name), Candidates(runs, encode)) for name in by}
     pairs = [(name, metric, *_both(runs, verdicts[name], metric)) for name in by for metric in metrics]
     signs = {name: find_selector(name).sign for name in by}
-    return Group(
+    return Judgement(
         title=_title(runs),
         models=tuple(dict.fromkeys(str(run.value("model")) for run in runs)),
         runs=len(runs),

@@ -4,15 +4,16 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
+from lddr.cli import sweeps
 from lddr.config import configure
 from lddr.errors import UserError
-from lddr.files import write_json
-from lddr.sweeps import commands
-from lddr.sweeps.cluster import Failure, Options, Outcome
-from lddr.sweeps.commands import run_sweep, score_rows
+from lddr.runs.folder import RunFolder
+from lddr.sweeps.cluster import Failure, Outcome
+from lddr.sweeps.medians import score_rows
 from lddr.sweeps.study import Study
 from tests.run_folders import completed
 
@@ -34,9 +35,8 @@ COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it may be ignored
 from pathlib import Path
-from lddr.sweeps.commands import run_sweep
-from lddr.sweeps.cluster import Options
-run_sweep(sys.argv[1], Path(sys.argv[2]), "full", None, (), False, Options(checkpoint_seconds=1000.0))
+from lddr.cli.sweeps import sweep
+sweep(sys.argv[1], Path(sys.argv[2]), checkpoint_seconds=1000.0)
 """
 DEADLINE = 300  # seconds
 
@@ -90,9 +90,11 @@ def test_failures_are_told_with_their_folders_and_are_an_exit_code(study, tmp_pa
     folder.mkdir()
     (folder / "error.txt").write_text("Traceback …")
     failures = [Failure(folder, "ValueError: odd"), Failure(tmp_path / "lost", "the worker died")]
-    monkeypatch.setattr(commands, "sweep", lambda *given: Outcome(there=1, finished=1, trained=1, failures=failures))
+    monkeypatch.setattr(
+        "lddr.sweeps.cluster.run_study", lambda *given: Outcome(there=1, finished=1, trained=1, failures=failures)
+    )
     with pytest.raises(SystemExit) as end:
-        run_sweep(study, tmp_path, "full", None, (), False, Options())
+        sweeps.sweep(study, tmp_path)
     assert end.value.code == 1
     said = capsys.readouterr()
     assert (
@@ -104,16 +106,16 @@ def test_failures_are_told_with_their_folders_and_are_an_exit_code(study, tmp_pa
 
 
 def test_a_dry_run_starts_nothing(study, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(commands, "sweep", lambda *given: pytest.fail("it was started"))
-    run_sweep(study, tmp_path / "runs", "full", None, (), True, Options())
+    monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
+    sweeps.sweep(study, tmp_path / "runs", dry_run=True)
     assert "2 runs" in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
 
 
 def test_images_that_are_not_here_are_one_sentence(study, tmp_path, monkeypatch):
-    monkeypatch.setattr(commands, "sweep", lambda *given: pytest.fail("it was started"))
+    monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
     with pytest.raises(UserError, match="nowhere"):
-        run_sweep(study, tmp_path / "runs", "full", "./nowhere", (), False, Options())
+        sweeps.sweep(study, tmp_path / "runs", dataset="./nowhere")
 
 
 def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
@@ -122,11 +124,11 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
     configs += [configure("vae", "circles", "quick", seed=7)]
     migs = [*gammas[10], *gammas[20], 0.25]
     for config, mig in list(zip(configs, migs, strict=True))[:-1]:
-        entry = {"score": mig, "settings": {}}
-        write_json(
-            tmp_path / config.run_name / "scores.json", {"training": {"elbo": -1234.5}, "metrics": {"mig": entry}}
-        )
-        completed(tmp_path / config.run_name)
+        folder = RunFolder(tmp_path / config.run_name)
+        folder.write_config(config, {}, {})
+        folder.write_scores({"elbo": -1234.5})
+        folder.add_scores({"mig": {"score": mig, "settings": {}}})
+        completed(folder.path)
     rows = score_rows(Study("table", configs, ("mig",)), tmp_path)
     assert rows == [
         {"model": "factor-vae", "gamma": "10", "runs": "3/3", "elbo": "-1234", "mig": "0.2"},
@@ -138,7 +140,8 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
 def test_a_table_wider_than_the_screen_cuts_no_number(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     rows = [{"model": "dvae"} | {f"a_setting_with_a_long_name_{number}": f"0.{number}23456" for number in range(9)}]
-    commands._print(rows, Study("wide", []))
+    monkeypatch.setattr("lddr.sweeps.medians.score_rows", lambda study, out: rows)
+    sweeps._print_scores(Study("wide", []), Path())
     said = capsys.readouterr().out
     assert all(value in said for value in rows[0].values())
     assert "…" not in said

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 from sklearn.metrics import normalized_mutual_info_score
 
+from lddr.cli import main
 from lddr.errors import UserError
 from lddr.runs.index import Run
-from lddr.sweeps.agreement import agreement, grouped
-from lddr.sweeps.encoding import Encoded
-from lddr.sweeps.selection import select
-from lddr.sweeps.selection_report import choice, correlation, kinds, report, spearman
-from lddr.sweeps.selectors import find_selector, selectors
+from lddr.selection.agreement import agreement, grouped
+from lddr.selection.encoding import Encoded
+from lddr.selection.ranking import select
+from lddr.selection.report import choice, correlation, judged, kinds, spearman
+from lddr.selection.selector import find_selector, selector, selectors
 
 SETTINGS: dict[str, Any] = {
     "model": "dvae",
@@ -272,7 +273,7 @@ def test_every_selector_says_what_it_is():
     assert len(selectors) >= 11
     for name in selectors:
         assert selectors[name].summary
-        verdicts = report([made(n, {}) for n in range(3)], [name], ["mig"], no_images)[0].left_out[name]
+        verdicts = judged([made(n, {}) for n in range(3)], [name], ["mig"], no_images)[0].left_out[name]
         assert sum(verdicts.values()) == 3  # a reason for each, and no exception
 
 
@@ -305,7 +306,7 @@ def scored(gaps: list[float | None], migs: list[float | None], **changes: Any) -
 
 @pytest.mark.parametrize(("migs", "expected"), [([0.1, 0.2, 0.3, 0.9], -1.0), ([0.9, 0.3, 0.2, 0.1], 1.0)])
 def test_perfect_correlations_are_exact_and_so_are_their_intervals(migs, expected):
-    (group,) = report(scored([1.0, 2.0, 3.0, 10.0], migs), ["gap"], ["mig"], never)
+    (group,) = judged(scored([1.0, 2.0, 3.0, 10.0], migs), ["gap"], ["mig"], never)
     (entry,) = group.correlations
     assert (entry.spearman, entry.low, entry.high) == pytest.approx((expected,) * 3)
     (chosen,) = group.choices
@@ -316,7 +317,7 @@ def test_perfect_correlations_are_exact_and_so_are_their_intervals(migs, expecte
 
 def test_runs_without_a_score_are_left_out_pair_by_pair():
     runs = scored([1.0, None, 2.0, 3.0, 4.0], [0.5, 0.9, None, 0.4, 0.3])
-    (group,) = report(runs, ["gap"], ["mig", "dci"], never)
+    (group,) = judged(runs, ["gap"], ["mig", "dci"], never)
     mig, dci = group.correlations
     assert (mig.runs, mig.spearman) == (3, pytest.approx(1.0))
     assert (dci.runs, dci.spearman, dci.low) == (0, None, None)
@@ -329,7 +330,7 @@ def test_runs_without_a_score_are_left_out_pair_by_pair():
     ("gaps", "migs"), [([1.0, 1.0, 1.0], [0.1, 0.2, 0.3]), ([1.0, 2.0, 3.0], [0.2] * 3), ([1.0, 2.0], [0.1, 0.2])]
 )
 def test_what_has_no_correlation_is_none_and_never_nan(gaps, migs):
-    (group,) = report(scored(gaps, migs), ["gap"], ["mig"], never)
+    (group,) = judged(scored(gaps, migs), ["gap"], ["mig"], never)
     assert group.correlations[0].spearman is None
     assert "NaN" not in str(group.as_dict())
     assert "nan" not in str(group.as_dict())
@@ -366,7 +367,7 @@ def test_groups_are_kinds_of_runs_models_alone_and_families_together():
     ]
     found = [[int(run.folder.name) for run in members] for members in kinds(runs[:-1])]
     assert found == [[0, 1], [2, 3, 4], [0, 1, 2, 3, 4], [5], [6], [7]]
-    groups = report(runs, ["elbo"], ["mig"], never)
+    groups = judged(runs, ["elbo"], ["mig"], never)
     assert [group.runs for group in groups] == [2, 3, 5, 1, 1, 1]
     assert groups[2].models == ("dvae", "factor-dvae")
     assert groups[2].title == "circles, dvae + factor-dvae, 100 steps"
@@ -375,5 +376,20 @@ def test_groups_are_kinds_of_runs_models_alone_and_families_together():
 
 def test_a_selector_that_cannot_compare_the_runs_of_a_group_says_so():
     runs = [made(number, {"gap.confidence": 0.5, "mig": 0.1}, num_categories=number) for number in range(3)]
-    (group,) = report(runs, ["discreteness"], ["mig"], never)
+    (group,) = judged(runs, ["discreteness"], ["mig"], never)
     assert group.left_out == {"discreteness": {"differs from other runs in num_categories": 3}}
+
+
+def test_a_selector_is_one_function_and_in_the_help_once_it_is_known(monkeypatch, capsys):
+    monkeypatch.setattr(selectors, "_things", dict(selectors._fill()))
+
+    @selector("by-name", "first in the alphabet", "lower", needs="scores")
+    def by_name(candidates):
+        return [float(run.name) for run in candidates.runs]
+
+    chosen = select([made(number, {}) for number in (3, 1, 2)], "by-name", never)
+    assert (chosen.chosen, chosen.summary) == ("runs/01", "first in the alphabet")
+    with pytest.raises(SystemExit):
+        main(["select", "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"- {name}: {selectors[name].summary}"[:60] in shown for name in selectors)

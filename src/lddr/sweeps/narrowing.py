@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from lddr.conditions import as_number, parse_condition
 from lddr.config import Config
-from lddr.errors import UserError, hint
+from lddr.errors import UserError, unknown
 
 
 def narrowed(configs: Sequence[Config], conditions: Iterable[str]) -> tuple[Config, ...]:
@@ -34,8 +34,3 @@ def _meeting(configs: tuple[Config, ...], condition: str) -> tuple[Config, ...]:
         shown = ", ".join(map(str, sorted(there, key=lambda value: (isinstance(value, str), value))[:10]))
         raise UserError(f"no run is left by {condition}; {name} has the values {shown}{', …' * (len(there) > 10)}")
     return kept
-
-
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """A sentence about a name nobody knows, with the nearest one that is known."""
-    return f"unknown {kind} {name!r}; " + (hint(name, known).rstrip() or f"there are: {', '.join(sorted(known))}")

@@ -7,8 +7,8 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.runs.index import Run, Value
-from lddr.sweeps.encoding import Encoded, Encoder
-from lddr.sweeps.selectors import Candidates, Selector, find_selector
+from lddr.selection.encoding import Encoded, RunEncoder
+from lddr.selection.selector import Candidates, Selector, find_selector
 
 COMPARABLE = ("dataset", "resolution", "checksum", "steps", "latent")  # else the numbers mean different things
 
@@ -47,7 +47,7 @@ def select(runs: Sequence[Run], by: str = "gap", encode: Callable[[Run], Encoded
     finished = [run for run in runs if run.state == "finished"]
     if selector.needs == "images":  # before minutes are spent on encoding
         require_comparable(finished, selector)
-    verdicts = selector.measure(Candidates(finished, encode or Encoder()))
+    verdicts = selector.measure(Candidates(finished, encode or RunEncoder()))
     left_out = _left_out(runs, finished, verdicts)
     values = {str(run.folder): float(v) for run, v in zip(finished, verdicts, strict=True) if not isinstance(v, str)}
     ranked = [run for run in finished if str(run.folder) in values]

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import torch
 
+from lddr.cli.select import select
 from lddr.config import configure
 from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.files import write_json
 from lddr.runs.index import read_run
-from lddr.sweeps.encoding import Encoder, encode
-from lddr.sweeps.select_command import report_selection, select_models
-from lddr.sweeps.selectors import selectors
+from lddr.selection.encoding import RunEncoder, encode
+from lddr.selection.selector import selectors
 from lddr.trained import Trained
 from lddr.training.learner import build_vae
 from tests.run_folders import completed
@@ -46,7 +46,7 @@ def wide(monkeypatch):
 
 @pytest.mark.parametrize(("by", "seed"), [("gap", 0), ("relative", 2), ("discreteness", 2), ("gap+discreteness", None)])
 def test_the_choice_is_printed_and_written_with_its_evidence(by, seed, trained, tmp_path, capsys):
-    select_models([trained], by, out=tmp_path / "new" / "choice.json")
+    select([trained], by, out=tmp_path / "new" / "choice.json")
     out, err = capsys.readouterr()
     written = json.loads((tmp_path / "new" / "choice.json").read_text())
     assert out.strip() == written["chosen"]
@@ -64,7 +64,7 @@ def test_the_choice_is_printed_and_written_with_its_evidence(by, seed, trained, 
 @pytest.mark.parametrize("by", ["crispness", "agreement", "udr", "combined"])
 def test_models_are_asked_where_scores_are_not_enough(by, trained, tmp_path, capsys):
     for name in ("one.json", "two.json"):
-        select_models([trained], by, out=tmp_path / name, samples=200, quiet=True)
+        select([trained], by, out=tmp_path / name, samples=200, quiet=True)
     written = json.loads((tmp_path / "one.json").read_text())
     assert written == json.loads((tmp_path / "two.json").read_text())
     assert len(written["ranking"]) == 3
@@ -74,7 +74,7 @@ def test_models_are_asked_where_scores_are_not_enough(by, trained, tmp_path, cap
 
 
 def test_the_evidence_is_beside_the_runs_and_conditions_narrow_them(trained, capsys):
-    select_models([trained], "gap", where=["seed!=0"])
+    select([trained], "gap", where=["seed!=0"])
     written = json.loads((trained / "selection.json").read_text())
     assert "seed=1_" in written["chosen"]
     assert len(written["ranking"]) == 2
@@ -97,18 +97,18 @@ def test_a_run_that_cannot_be_encoded_has_a_reason(trained, tmp_path):
     copy.mkdir()
     text = (folder / "config.json").read_text()
     (copy / "config.json").write_text(text)
-    reason = Encoder(10)(read_run(copy))
+    reason = RunEncoder(10)(read_run(copy))
     assert isinstance(reason, str)
     assert "model.safetensors" in reason
     checksum = json.loads(text)["dataset"]["checksum"]
     (copy / "config.json").write_text(text.replace(checksum, "0" * 16))
-    reason = Encoder(10)(read_run(copy))
+    reason = RunEncoder(10)(read_run(copy))
     assert isinstance(reason, str)
-    assert "no longer those it was trained on" in reason
+    assert "are no longer those" in reason
 
 
 def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
-    report_selection([trained], metrics=["mig"], out=tmp_path / "report.json", samples=200)
+    select([trained], report=True, metrics=["mig"], out=tmp_path / "report.json", samples=200)
     out, err = capsys.readouterr()
     (group,) = json.loads((tmp_path / "report.json").read_text())
     found = {entry["selector"]: entry for entry in group["correlations"]}
@@ -128,7 +128,7 @@ def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
 
 
 def test_the_report_as_json_of_some_selectors(trained, tmp_path, capsys):
-    report_selection([trained], ["gap", "elbo"], ["mig"], out=tmp_path / "report.json", as_json=True)
+    select([trained], "gap,elbo", report=True, metrics=["mig"], out=tmp_path / "report.json", json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "report.json").read_text())
     assert {entry["selector"] for entry in printed[0]["correlations"]} == {"gap", "elbo"}
@@ -137,8 +137,12 @@ def test_the_report_as_json_of_some_selectors(trained, tmp_path, capsys):
 @pytest.mark.parametrize("width", [50, 80])
 def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
-    report_selection(
-        [trained], ["gap"], ["mig", "elbo", "kl", "gap.relative", "gap.confidence"], out=tmp_path / "r.json"
+    select(
+        [trained],
+        "gap",
+        report=True,
+        metrics=["mig", "elbo", "kl", "gap.relative", "gap.confidence"],
+        out=tmp_path / "r.json",
     )
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= width
@@ -148,10 +152,10 @@ def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypa
 
 def test_mistakes_of_the_report_are_sentences(trained, tmp_path):
     with pytest.raises(UserError, match="did you mean 'mig'"):
-        report_selection([trained], metrics=["migg"], quiet=True)
+        select([trained], report=True, metrics=["migg"], quiet=True)
     with pytest.raises(UserError, match="no finished runs"):
-        report_selection([tmp_path], quiet=True)
+        select([tmp_path], report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):
-        report_selection([trained], ["gape"], quiet=True)
+        select([trained], "gape", report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):
-        select_models([trained], "gape", quiet=True)
+        select([trained], "gape", quiet=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.dataset import Images
+from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.runs.index import Run
@@ -30,7 +30,7 @@ class Encoded:
         return self.codes.var(axis=0) > ACTIVE_VARIANCE
 
 
-class Encoder:
+class RunEncoder:
     """Encodes each run once; gives the reason instead where that cannot be done."""
 
     def __init__(self, samples: int = SAMPLES) -> None:
@@ -50,10 +50,7 @@ def encode(run: Run, samples: int = SAMPLES) -> Encoded:
     """What a run's model makes of images of its dataset, the same for every run of that dataset."""
     from lddr.trained import Trained
 
-    resolution = run.number("resolution")
-    images, checksum = _shown(str(run.value("dataset")), None if resolution is None else int(resolution), samples)
-    if run.value("checksum") not in (None, checksum):
-        raise UserError(f"the images of {run.value('dataset')} are no longer those it was trained on; put them back")
+    images = _shown(run.files.dataset, samples)
     model = Trained.load(run.folder)
     codes = model.represent(images).astype(np.float64)
     if not model.is_discrete:
@@ -63,10 +60,5 @@ def encode(run: Run, samples: int = SAMPLES) -> Encoded:
 
 
 @lru_cache(maxsize=4)
-def _shown(dataset: str, resolution: int | None, samples: int) -> tuple[Images, str]:
-    """The images, and what tells their dataset from another."""
-    from lddr.data.dataset import identity, stream
-    from lddr.data.load import load_dataset
-
-    loaded = load_dataset(dataset, resolution)
-    return loaded.draw(stream(0, "selection"), samples), identity(loaded)["checksum"]
+def _shown(dataset: Dataset, samples: int) -> Images:
+    return dataset.draw(stream(0, "selection"), samples)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from lddr.cli.runs import diff, list_, show
 from lddr.config import configure
 from lddr.errors import UserError
-from lddr.runs.commands import diff_runs, find_run, list_runs_command, show_run
-from lddr.runs.index import list_runs
+from lddr.runs.index import find_run, list_runs
 from tests.run_folders import completed
 
 
@@ -35,7 +35,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def listed(capsys, root: Path, **options) -> list[dict[str, str]]:
-    list_runs_command([root], style="csv", **options)
+    list_([root], csv=True, **options)
     return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
 
 
@@ -74,15 +74,15 @@ def test_conditions(where, seeds, runs, capsys):
 )
 def test_mistaken_conditions_are_sentences(where, sentence, runs):
     with pytest.raises(UserError, match=sentence):
-        list_runs_command([runs], where=[where])
+        list_([runs], where=[where])
 
 
 @pytest.mark.parametrize("options", [{"sort": "migg"}, {"columns": ["name", "migg"]}])
 def test_mistaken_columns_are_sentences(options, runs):
     with pytest.raises(UserError, match="did you mean 'mig'"):
-        list_runs_command([runs], **options)
+        list_([runs], **options)
     with pytest.raises(UserError, match="at least 1"):
-        list_runs_command([runs], limit=0)
+        list_([runs], limit=0)
 
 
 @pytest.mark.parametrize(
@@ -101,17 +101,17 @@ def test_words_sort_and_limits_limit(runs, capsys):
 
 
 def test_json_has_every_digit_and_all_or_the_chosen_columns(runs, capsys):
-    list_runs_command([runs], where=["dci>0"], style="json")
+    list_([runs], where=["dci>0"], json=True)
     (row,) = json.loads(capsys.readouterr().out)
     assert row["dci"] == 1 / 3
     assert row["gamma"] == 20.0
     assert row["folder"].startswith(str(runs / "study"))
-    list_runs_command([runs], where=["dci>0"], style="json", columns=["dci", "gamma"])
+    list_([runs], where=["dci>0"], json=True, columns=["dci", "gamma"])
     assert json.loads(capsys.readouterr().out) == [{"dci": 1 / 3, "gamma": 20.0}]
 
 
 def test_the_table_shows_what_differs_and_the_scores(runs, capsys):
-    list_runs_command([runs], where=["model=dvae"], sort="mig")
+    list_([runs], where=["model=dvae"], sort="mig")
     out, err = capsys.readouterr()
     head, *rows = (line.split() for line in out.splitlines())
     assert head == ["run", "dataset", "model", "seed", "mig", "elbo"]
@@ -127,7 +127,7 @@ def test_the_table_fits_and_shows_what_it_is_sorted_by(width, tmp_path, capsys, 
     names = ["beta_vae", "factor_vae", "mig", "dci", "modularity", "sap", "irs"]
     for seed in range(3):
         made(tmp_path, dict.fromkeys(names, seed / 3), seed=seed)
-    list_runs_command([tmp_path], sort="irs")
+    list_([tmp_path], sort="irs")
     out, err = capsys.readouterr()
     assert max(map(len, out.splitlines())) <= width
     assert len(out.splitlines()) == 4
@@ -139,7 +139,7 @@ def test_the_table_fits_and_shows_what_it_is_sorted_by(width, tmp_path, capsys, 
 def test_chosen_columns_are_all_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     folder = made(tmp_path / "[bold]", {"mig": 0.00012345, "dci": 12345.678})
-    list_runs_command([tmp_path], columns=["folder", "mig", "dci"])
+    list_([tmp_path], columns=["folder", "mig", "dci"])
     out = "".join(capsys.readouterr().out.split())
     assert "0.0001234" in out or "0.0001235" in out
     assert "12346" in out
@@ -150,7 +150,7 @@ def test_chosen_columns_are_all_there(tmp_path, capsys, monkeypatch):
 def test_broken_runs_are_named_with_the_reason(runs, capsys):
     folder = made(runs, {}, seed=99)
     (folder / "scores.json").write_text("{half")
-    list_runs_command([runs])
+    list_([runs])
     out, err = capsys.readouterr()
     assert "broken" in out
     assert f"{folder} is broken: scores.json is no JSON" in err
@@ -158,9 +158,9 @@ def test_broken_runs_are_named_with_the_reason(runs, capsys):
 
 def test_nothing_there_is_said(tmp_path, runs, capsys):
     (tmp_path / "empty").mkdir()
-    list_runs_command([tmp_path / "empty"], where=["mig>3"])
+    list_([tmp_path / "empty"], where=["mig>3"])
     assert "no runs below" in capsys.readouterr().err
-    list_runs_command([runs], where=["mig>3"])
+    list_([runs], where=["mig>3"])
     assert "none of the 5 runs is like that" in capsys.readouterr().err
 
 
@@ -183,7 +183,7 @@ def test_an_exact_name_wins_over_longer_ones(tmp_path):
 
 
 def test_show_says_where_what_differs_and_the_scores(runs, capsys):
-    show_run("seed=1_", runs)
+    show("seed=1_", runs)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["state", "finished"] in lines
     assert ["seed", "1"] in lines
@@ -196,10 +196,10 @@ def test_show_says_where_what_differs_and_the_scores(runs, capsys):
 
 def test_show_says_how_far_training_is(runs, capsys):
     folder = find_run("seed=8", runs).folder
-    show_run(str(folder))
+    show(str(folder))
     assert "not finished: step 0 of 6000" in capsys.readouterr().out
     (folder / "log.jsonl").write_text('{"step": 100}\n{"step": 200}\n{"st')
-    show_run(str(folder))
+    show(str(folder))
     assert "not finished: step 200 of 6000" in capsys.readouterr().out
 
 
@@ -207,19 +207,19 @@ def test_show_of_a_model_of_another_version_shows_everything(tmp_path, capsys):
     folder = made(tmp_path, {})
     text = (folder / "config.json").read_text().replace('"model": "dvae"', '"model": "future"')
     (folder / "config.json").write_text(text)
-    show_run(str(folder))
+    show(str(folder))
     out = capsys.readouterr().out
     assert "future" in out
     assert "batch_size" in out
 
 
 def test_diff_shows_what_differs_and_nothing_else(runs, capsys):
-    diff_runs("seed=0_", "seed=1_", runs)
+    diff("seed=0_", "seed=1_", runs)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[1:] == [["seed", "0", "1", "+1"], ["mig", "0.25", "0.5", "+0.25"]]
-    diff_runs("seed=0_", "seed=0_", runs)
+    diff("seed=0_", "seed=0_", runs)
     assert "same settings and scores" in capsys.readouterr().out
-    diff_runs("seed=0_", "factor", runs)
+    diff("seed=0_", "factor", runs)
     out = capsys.readouterr().out
     assert "gamma" in out
     assert "dci" in out

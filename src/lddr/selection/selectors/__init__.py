@@ -1,0 +1,1 @@
+"""One file for each kind of selector; a new one is a new file."""
