@@ -20,13 +20,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.console import Console
 from urllib3 import HTTPResponse
 from urllib3.exceptions import HTTPError
 
-from lddr.data.download import FileState, Remote, fetch, human_size, plan, verify
+from lddr.data.download import Remote, bytes_left, fetch, is_right
 from lddr.data.transfer import Bar
 from lddr.errors import UserError
 
@@ -191,7 +189,7 @@ def test_progress_goes_to_stderr(server: Server, tmp_path: Path, capsys: pytest.
 def test_redirected(server: Server, tmp_path: Path) -> None:
     remote = remote_at(server, url=f"{server.address}/moved/data.bin")
     server.drops = [300_000]
-    assert plan([remote], tmp_path).size == len(CONTENT)
+    assert bytes_left([remote], tmp_path) == len(CONTENT)
     get(remote, tmp_path)
     assert (tmp_path / "some/data.bin").read_bytes() == CONTENT
     assert [request.range for request in server.gets()] == [None, "bytes=300000-"]
@@ -209,12 +207,10 @@ def test_what_is_there_is_not_asked_for(server: Server, tmp_path: Path) -> None:
     (tmp_path / "some").mkdir()
     (tmp_path / "some/data.bin").write_bytes(b"put by hand")
     get(remote_at(server), tmp_path)
-    assert plan([remote_at(server)], tmp_path).size == 0
     assert server.requests == []
 
 
 def test_a_file_named_twice_is_fetched_once(server: Server, tmp_path: Path) -> None:
-    assert plan([remote_at(server), remote_at(server)], tmp_path).size == len(CONTENT)
     fetch([remote_at(server), remote_at(server)], tmp_path, console=Console(file=io.StringIO()))
     assert len(server.gets()) == 1
 
@@ -405,7 +401,7 @@ def test_connection_refused(server: Server, tmp_path: Path) -> None:
         address = f"http://127.0.0.1:{unheard.getsockname()[1]}/data.bin"
         with pytest.raises(UserError, match=f"^cannot fetch {address}: Connection refused; .*--mirror"):
             get(remote_at(server, url=address), tmp_path)
-        assert plan([remote_at(server, url=address)], tmp_path).size is None
+        assert bytes_left([remote_at(server, url=address)], tmp_path) is None
 
 
 def test_timeout(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,7 +424,7 @@ def test_a_mirror_that_is_no_address(server: Server, tmp_path: Path, mirror: str
 def test_mirror(server: Server, tmp_path: Path, ending: str) -> None:
     remote = remote_at(server, url="https://official.invalid/deep/in/data.bin?raw=true")
     mirror = f"{server.address}/mirrored/files{ending}"
-    assert plan([remote], tmp_path, mirror).size == len(CONTENT)
+    assert bytes_left([remote], tmp_path, mirror) == len(CONTENT)
     get(remote, tmp_path, mirror)
     assert (tmp_path / "some/data.bin").read_bytes() == CONTENT
     assert {request.path for request in server.requests} == {"/mirrored/files/data.bin"}
@@ -453,7 +449,7 @@ def test_the_next_address_is_tried(server: Server, tmp_path: Path, first: str) -
 
 def test_the_size_is_asked_for_at_every_address(server: Server, tmp_path: Path) -> None:
     remote = remote_at(server, url=f"{server.address}/gone.bin", others=(f"{server.address}/data.bin",))
-    assert plan([remote], tmp_path).size == len(CONTENT)
+    assert bytes_left([remote], tmp_path) == len(CONTENT)
 
 
 def test_where_no_address_has_it_the_last_is_named(server: Server, tmp_path: Path) -> None:
@@ -476,8 +472,6 @@ def test_a_file_that_was_replaced_since_has_no_wrong_checksum(server: Server, tm
     remote = remote_at(server, may_differ=True)
     get(remote, tmp_path)
     assert (tmp_path / "some/data.bin").read_bytes() == content
-    (verdict,) = verify([remote], tmp_path)
-    assert verdict.state is (FileState.OK if content == CONTENT else FileState.UNCHECKED)
 
 
 def test_a_complete_part_without_a_checksum_is_fetched_again(server: Server, tmp_path: Path) -> None:
@@ -515,65 +509,40 @@ def test_two_at_once_fetch_once(server: Server, tmp_path: Path, packed: bool) ->
     assert sum(request.sent for request in server.gets()) == len(server.files[Path(remote.url).name])
 
 
-def test_plan(server: Server, tmp_path: Path) -> None:
-    server.files |= {"small.bin": b"12345", "big.bin": CONTENT}
+def test_what_is_left_to_fetch(server: Server, tmp_path: Path) -> None:
+    server.files |= {"small.bin": b"12345"}
     begin(tmp_path, CONTENT[:1000])
-    (tmp_path / "there.bin").write_bytes(b"")
-    there, begun = remote_at(server, path="there.bin"), remote_at(server, size=len(CONTENT))
+    begun = remote_at(server, size=len(CONTENT))
     small = remote_at(server, path="small.bin", url=f"{server.address}/small.bin")
-    found = plan([there, begun, small], tmp_path)
-    assert (found.present, found.partial, found.absent) == ((there,), (begun,), (small,))
-    assert found.size == len(CONTENT) - 1000 + 5
+    assert bytes_left([begun, small], tmp_path) == len(CONTENT) - 1000 + 5
     assert [(request.method, request.path) for request in server.requests] == [("HEAD", "/small.bin")]
 
 
 @pytest.mark.parametrize("silent", ["no length", "not found"])
-def test_plan_without_a_size(server: Server, tmp_path: Path, silent: str) -> None:
+def test_what_is_left_is_unknown_without_a_size(server: Server, tmp_path: Path, silent: str) -> None:
     server.lengths = silent != "no length"
     unknown = remote_at(server, url=f"{server.address}/{'gone' if silent == 'not found' else 'data'}.bin")
     known = remote_at(server, path="known.bin", size=5)
-    assert plan([known, unknown], tmp_path).size is None
+    assert bytes_left([known, unknown], tmp_path) is None
 
 
-def test_verify(server: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "changes", "expected"),
+    [
+        ("good.bin", {}, True),
+        ("good.bin", {"may_differ": True}, True),
+        ("bad.bin", {}, False),
+        ("bad.bin", {"may_differ": True}, None),
+        ("missing.bin", {}, None),
+        ("cars", {"members": "data/cars"}, None),  # the archive is gone
+    ],
+)
+def test_checksums_tell_what_they_can(server: Server, tmp_path: Path, path: str, changes: dict, expected: bool) -> None:
     (tmp_path / "good.bin").write_bytes(CONTENT)
     (tmp_path / "bad.bin").write_bytes(b"broken")
     (tmp_path / "cars").mkdir()
     (tmp_path / "cars/a.mat").write_bytes(b"a")
-    remotes = [remote_at(server, path=path) for path in ("good.bin", "bad.bin", "missing.bin")]
-    archives = [remote_at(server, path=path, members="data/cars") for path in ("cars", "ships")]
-    verdicts = verify(remotes + archives, tmp_path, Console(file=io.StringIO()))
-    states = [FileState.OK, FileState.WRONG, FileState.MISSING, FileState.UNCHECKED, FileState.MISSING]
-    assert [verdict.state for verdict in verdicts] == states
-    assert [verdict.found for verdict in verdicts] == [sha256(CONTENT), sha256(b"broken"), None, None, None]
-    assert [verdict.path for verdict in verdicts] == [tmp_path / remote.path for remote in remotes + archives]
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 B"),
-        (348, "348 B"),
-        (999, "999 B"),
-        (1000, "1 kB"),
-        (9949, "9.9 kB"),
-        (9951, "10 kB"),
-        (71052, "71 kB"),
-        (999_600, "1 MB"),
-        (28_024_106, "28 MB"),
-        (267_573_662, "268 MB"),
-        (12_400_000_000, "12 GB"),
-        (5 * 10**15, "5000 TB"),
-    ],
-)
-def test_human_size(size: int, text: str) -> None:
-    assert human_size(size) == text
-
-
-@given(st.integers(1, 10**15))
-def test_human_size_is_near(size: int) -> None:
-    number, unit = human_size(size).split()
-    assert float(number) * 1000 ** ["B", "kB", "MB", "GB", "TB"].index(unit) == pytest.approx(size, rel=0.051)
+    assert is_right(remote_at(server, path=path, **changes), tmp_path, Console(file=io.StringIO())) is expected
 
 
 def plain(name: str, content: bytes = b"content", kind: bytes = tarfile.REGTYPE, target: str = "") -> tuple:
@@ -656,8 +625,7 @@ def test_killed_while_unpacking(server: Server, tmp_path: Path) -> None:
     (tmp_path / "all.tar.gz").write_bytes(server.files["all.tar.gz"])
     (tmp_path / "cars.unpacking").mkdir()
     (tmp_path / "cars.unpacking/half.mat").write_bytes(b"half")
-    found = plan([remote], tmp_path)
-    assert (found.partial, found.size) == ((remote,), 0)
+    assert bytes_left([remote], tmp_path) == 0
     get(remote, tmp_path)
     assert visible(tmp_path) == {"cars/a.mat", "cars/b.mat", "cars/deep/c.mat"}
     assert server.requests == []

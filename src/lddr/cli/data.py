@@ -112,20 +112,22 @@ def download(names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS")]
         mirror: An address that holds the same files, instead of the official one.
 
     """
-    from lddr.data.download import fetch, human_size, plan
+    from rich.filesize import decimal
+
+    from lddr.data.download import bytes_left, fetch
     from lddr.data.locations import download_folder
 
-    remotes = [remote for kind in _official(names) for remote in kind.remotes]
     folder = download_folder()
-    ahead = plan(remotes, folder, mirror)
-    count = len(ahead.absent) + len(ahead.partial)
-    if not count:
+    remotes = dict.fromkeys(remote for kind in _official(names) for remote in kind.remotes)
+    absent = [remote for remote in remotes if not remote.is_there(folder)]
+    if not absent:
         print(f"everything is there already, in {folder}")
         return
-    size = "of unknown size" if ahead.size is None else human_size(ahead.size)
-    print(f"{count} file{'s' * (count > 1)}, {size}, into {folder}")
-    fetch(remotes, folder, mirror)
-    for remote in remotes:
+    size = bytes_left(absent, folder, mirror)
+    words = "of unknown size" if size is None else decimal(size)
+    print(f"{len(absent)} file{'s' * (len(absent) > 1)}, {words}, into {folder}")
+    fetch(absent, folder, mirror)
+    for remote in absent:
         if not remote.required:
             print(f"no checksum is known for today's {remote.path}: its length is all that can be checked")
     print(f"done; check it with: lddr data verify {' '.join(names)}")
@@ -162,16 +164,17 @@ def clean(yes: bool = False) -> None:
         yes: Do not ask first.
 
     """
+    from rich.filesize import decimal
+
     from lddr.console import say
     from lddr.data.conversion import conversions
-    from lddr.data.download import human_size
 
     there = {path: path.stat().st_size for path in conversions()}
     for path, size in there.items():
-        print(f"{human_size(size):>8}  {path}")
+        print(f"{decimal(size):>9}  {path}")
     if not there:
         print("there is nothing to remove")
-    elif yes or _agrees(f"remove all of it, {human_size(sum(there.values()))}? [y/N] "):
+    elif yes or _agrees(f"remove all of it, {decimal(sum(there.values()))}? [y/N] "):
         for path in there:
             path.unlink(missing_ok=True)
         print("removed")

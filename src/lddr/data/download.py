@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -15,7 +14,6 @@ from lddr.files import alone
 # from here, and `lddr --help` must not wait for them.
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
 
     from lddr.data.transfer import Bar
 
@@ -61,46 +59,11 @@ class Remote:
         return PurePosixPath(urlsplit(self.url).path).name
 
 
-@dataclass(frozen=True)
-class Downloads:
-    """What a download would do."""
-
-    present: tuple[Remote, ...]
-    partial: tuple[Remote, ...]  # to be continued
-    absent: tuple[Remote, ...]
-    size: int | None  # bytes still to fetch; None when a server does not say
-
-
-class FileState(Enum):
-    """What `verify` can find."""
-
-    OK = "ok"
-    WRONG = "wrong checksum"
-    MISSING = "missing"
-    UNCHECKED = "unchecked"  # no checksum of it is known, or it was unpacked and the archive is gone
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The state of the file (or unpacked folder) at `path`, with the checksum found where there was one to find."""
-
-    remote: Remote
-    path: Path
-    state: FileState
-    found: str | None = None
-
-
-def plan(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> Downloads:
-    """Which files are there, which are begun, and how much is still to fetch (servers are asked where unpublished)."""
-    from lddr.data.transfer import length, part_of
-
-    distinct = list(dict.fromkeys(remotes))
-    present = tuple(remote for remote in distinct if remote.is_there(folder))
-    wanted = [remote for remote in distinct if remote not in present]
-    begun = {remote: length(remote.file(folder)) + length(part_of(remote.file(folder))) for remote in wanted}
-    partial = tuple(remote for remote in wanted if begun[remote])
-    absent = tuple(remote for remote in wanted if not begun[remote])
-    return Downloads(present, partial, absent, _sum([_bytes_left(remote, folder, mirror) for remote in wanted]))
+def bytes_left(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> int | None:
+    """How much is still to fetch of these files; None when a server does not say (those without a size are asked)."""
+    sizes = [_bytes_left(remote, folder, mirror) for remote in remotes]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
 
 
 def fetch(
@@ -112,7 +75,7 @@ def fetch(
 ) -> None:
     """Download what is not there yet, continuing what was begun, and unpack the archives.
 
-    An archive is removed once it is unpacked: from then on `verify` has no checksum to compare with, and only the
+    An archive is removed once it is unpacked: from then on there is no checksum to compare with, and only the
     reader of the dataset can tell whether the structure of its content is right.
     """
     from lddr.data.transfer import Bar, bars
@@ -123,21 +86,16 @@ def fetch(
                 _fetch_one(remote, folder, mirror, Bar(progress, remote.file(folder).name), pauses)
 
 
-def verify(remotes: Iterable[Remote], folder: Path, console: "Console | None" = None) -> list[Verdict]:
-    """Compare the files that are there with their checksums."""
-    from lddr.data.transfer import bars
+def is_right(remote: Remote, folder: Path, console: "Console | None" = None) -> bool | None:
+    """Whether the file that is there has its checksum; None when that cannot be told."""
+    from lddr.data.transfer import Bar, bars, digest
 
+    if remote.members is not None or not remote.is_there(folder):
+        return None
     with bars(console) as progress:
-        return [_verdict(remote, folder, progress) for remote in dict.fromkeys(remotes)]
-
-
-def human_size(size: float) -> str:
-    """28024106 → "28 MB"."""
-    units = iter(("B", "kB", "MB", "GB", "TB"))
-    unit = next(units)
-    while size >= 999.5 and unit != "TB":
-        size, unit = size / 1000, next(units)
-    return f"{size:.2g} {unit}" if size < 9.95 else f"{size:.0f} {unit}"
+        path = folder / remote.path
+        has_checksum = digest(path, remote.checksum, Bar(progress, path.name)) == remote.checksum
+    return has_checksum or (None if remote.may_differ else False)
 
 
 def _bytes_left(remote: Remote, folder: Path, mirror: str | None) -> int | None:
@@ -149,11 +107,6 @@ def _bytes_left(remote: Remote, folder: Path, mirror: str | None) -> int | None:
     sizes = map(size_offered, remote.addresses(mirror))
     size = next((size for size in sizes if size is not None), None) if remote.size is None else remote.size
     return None if size is None else max(0, size - length(part_of(file)))
-
-
-def _sum(sizes: Sequence[int | None]) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
 
 
 def _fetch_one(remote: Remote, folder: Path, mirror: str | None, bar: "Bar", pauses: Sequence[float]) -> None:
@@ -199,16 +152,3 @@ def _unpack(remote: Remote, archive: Path, folder: Path, bar: "Bar") -> None:
         with bar.reading(archive, "unpacking") as handle:
             unpack(handle, remote.members, folder / remote.path)
         archive.unlink()
-
-
-def _verdict(remote: Remote, folder: Path, progress: "Progress") -> Verdict:
-    from lddr.data.transfer import Bar, digest
-
-    path = folder / remote.path
-    if not remote.is_there(folder):
-        return Verdict(remote, path, FileState.MISSING)
-    if remote.members is not None:
-        return Verdict(remote, path, FileState.UNCHECKED)
-    found = digest(path, remote.checksum, Bar(progress, path.name))
-    differs = FileState.UNCHECKED if remote.may_differ else FileState.WRONG
-    return Verdict(remote, path, FileState.OK if found == remote.checksum else differs, found)

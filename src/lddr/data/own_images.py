@@ -16,7 +16,7 @@ from lddr.data.array_files import NpzArray
 from lddr.data.columns import columns_of_csv, columns_of_npz, factor_table
 from lddr.data.conversion import MappedImages, Rows, Shape, converted
 from lddr.data.dataset import Dataset, Images
-from lddr.data.pictures import flattened
+from lddr.data.pictures import flattened, scaled
 from lddr.errors import UserError
 
 SUFFIXES = (".png", ".jpg", ".jpeg")
@@ -90,7 +90,7 @@ def _is_grey(file: Path) -> bool:
 
 def _decoded(file: Path, resolution: int, channels: int) -> Rows:
     """(resolution, resolution, channels)."""
-    return _opened(file, lambda picture: _scaled(np.asarray(flattened(picture, channels)), resolution))
+    return _opened(file, lambda picture: scaled(np.asarray(flattened(picture, channels)), resolution))
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
@@ -101,15 +101,6 @@ def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
         raise UserError(f"{file} is not a readable image ({error}); mend it or take it out of the folder") from error
 
 
-def _scaled(image: NDArray[np.uint8], resolution: int) -> Rows:
-    """(height, width[, channels]) → (resolution, resolution, channels)."""
-    if image.shape[:2] != (resolution, resolution):
-        plain = image.squeeze(axis=2) if image.ndim == 3 and image.shape[2] == 1 else image
-        picture = Image.fromarray(np.ascontiguousarray(plain))
-        image = np.asarray(picture.resize((resolution, resolution), Image.Resampling.LANCZOS))
-    return image.reshape(resolution, resolution, -1)
-
-
 def _from_npz(name: str, path: Path, resolution: int) -> MappedImages:
     if path.suffix != ".npz":
         raise UserError(f"{path} is neither a folder of images nor an .npz file")
@@ -118,7 +109,7 @@ def _from_npz(name: str, path: Path, resolution: int) -> MappedImages:
 
     def chunks() -> Iterator[Rows]:
         for chunk in stored.chunks():
-            yield np.stack([_scaled(image, resolution) for image in arranged(_as_bytes(path, chunk))])
+            yield np.stack([scaled(image, resolution) for image in arranged(_as_bytes(path, chunk))])
 
     return _cached(name, [path], (stored.shape[0], resolution, resolution, channels), chunks)
 

@@ -1,6 +1,7 @@
 """What becomes of a picture, whoever it comes from: eight bits, nothing transparent, grey or in colours."""
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 
@@ -11,3 +12,12 @@ def flattened(picture: Image.Image, channels: int) -> Image.Image:
     if picture.has_transparency_data:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, "black"), picture.convert("RGBA"))
     return picture.convert("L" if channels == 1 else "RGB")
+
+
+def scaled(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """By Pillow's Lanczos filter: (height, width[, channels]) → (side, side, channels)."""
+    if image.shape[:2] != (side, side):
+        plain = image.squeeze(axis=2) if image.ndim == 3 and image.shape[2] == 1 else image
+        picture = Image.fromarray(np.ascontiguousarray(plain))
+        image = np.asarray(picture.resize((side, side), Image.Resampling.LANCZOS))
+    return image.reshape(side, side, -1)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lddr.data.download import FileState, verify
+from lddr.data.download import is_right
 from lddr.data.locations import data_folders, download_folder
 from lddr.data.official.base import Official
 from lddr.errors import UserError
@@ -43,7 +43,6 @@ def findings(kind: type[Official]) -> Iterator[Finding]:
 def _checksums(kind: type[Official]) -> Iterator[Finding]:
     for remote in kind.remotes:
         folder = next((folder for folder in data_folders() if remote.is_there(folder)), download_folder())
-        (verdict,) = verify([remote], folder)
-        if verdict.state in (FileState.OK, FileState.WRONG):
-            is_right = verdict.state is FileState.OK
-            yield Finding(kind.name, verdict.path, is_right, "checksum" if is_right else "wrong checksum")
+        known = is_right(remote, folder)
+        if known is not None:
+            yield Finding(kind.name, folder / remote.path, known, "checksum" if known else "wrong checksum")

@@ -36,7 +36,7 @@ class Official(Dataset):
     @classmethod
     def found(cls) -> list[Path]:
         """The files of this dataset on this machine, or nothing when one of them is missing."""
-        paths = [path for path in map(_find, cls.files) if path]
+        paths = [path for names in cls.files if (path := find(*names))]
         return paths if len(paths) == len(cls.files) else []
 
     @classmethod
@@ -57,7 +57,7 @@ class Official(Dataset):
     @classmethod
     def not_found(cls) -> str:
         """Which file is missing where, and how to get it."""
-        missing = [names[0] for names in cls.files if not _find(names)]
+        missing = [names[0] for names in cls.files if not find(*names)]
         what = f"{missing[0]} of {cls.title}" if 0 < len(missing) < len(cls.files) else cls.title
         *others, last = map(str, data_folders())
         where = f"{', '.join(others)} or {last}" if others else last
@@ -67,18 +67,3 @@ class Official(Dataset):
     def _download_size(cls) -> str:
         sizes = [remote.size for remote in cls.remotes if remote.size]
         return f" ({sum(sizes) / 1e6:.0f} MB)" if len(sizes) == len(cls.remotes) else ""
-
-
-def _find(names: tuple[str, ...]) -> Path | None:
-    return find(*names)
-
-
-def resized(images: Images) -> Images:
-    """Pictures at 64x64, by Pillow's Lanczos filter: (count, h, w) or (count, h, w, 3) → the same at 64x64."""
-    from PIL import Image
-
-    small = np.empty((len(images), SIDE, SIDE, *images.shape[3:]), np.uint8)
-    for number, image in enumerate(images):
-        picture = Image.fromarray(np.ascontiguousarray(image))
-        small[number] = picture.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
-    return small

@@ -10,7 +10,8 @@ from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.locations import find
-from lddr.data.official.base import SIDE, Official, resized
+from lddr.data.official.base import SIDE, Official
+from lddr.data.pictures import scaled
 
 CARS = 183
 FOLDER = "cars"
@@ -50,7 +51,7 @@ class Cars3D(Official):
 def _chunks(paths: list[Path]) -> Iterator[Chunk]:
     """The views of one car after the other; in the numbering it is the cars of one view."""
     for car, path in enumerate(paths):
-        images = resized(_views(path))
+        images = np.stack([scaled(view, SIDE) for view in _views(path)])
         yield np.arange(len(images)) * len(paths) + car, images
 
 

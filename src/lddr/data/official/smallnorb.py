@@ -17,7 +17,8 @@ from lddr.data.conversion import Chunk, MappedImages, Shape, converted, damaged
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices
-from lddr.data.official.base import SIDE, Official, resized
+from lddr.data.official.base import SIDE, Official
+from lddr.data.pictures import scaled
 
 BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
 TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
@@ -74,7 +75,7 @@ def _chunks(training: list[Path], testing: list[Path], space: FactorGrid) -> Ite
         raise damaged(training[2], "every combination of the factors once in training and testing", found)
     pairs = chain.from_iterable(_matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)) for path in (training[0], testing[0]))
     for some, both in zip(np.split(numbers, len(numbers) // AT_ONCE), pairs, strict=True):
-        yield some, resized(both[:, 0])[..., np.newaxis]
+        yield some, np.stack([scaled(left, SIDE) for left in both[:, 0]])
 
 
 def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:

@@ -3,12 +3,12 @@
 from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
 from lddr.data.dataset import Dataset, Images, datasets
 from lddr.data.factors import Factor, FactorGrid, Indices
-from lddr.data.rendered.stamps import stamped
 from lddr.errors import UserError
 
 LOW, HIGH, VALUES = 0.2, 0.8, 40  # the centre's range, and how many of its values make the finite factor space
@@ -98,3 +98,11 @@ class Circles(Dataset):
                 ImageDraw.Draw(canvas).polygon(np.stack([columns, rows], axis=1).ravel().tolist(), fill=255)
                 discs[up, across] = np.asarray(canvas)[::-1]
         return discs
+
+
+def stamped(masks: Images, tops: Indices, lefts: Indices, size: int) -> Images:
+    """Each mask with its upper left corner at a place of its own: (count, h, w) → (count, size, size, 1)."""
+    images = np.zeros((len(masks), size, size, 1), np.uint8)
+    windows = sliding_window_view(images[..., 0], masks.shape[1:], axis=(1, 2), writeable=True)
+    windows[np.arange(len(masks)), tops, lefts] = masks
+    return images
