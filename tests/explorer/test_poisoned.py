@@ -62,7 +62,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", ["model", "dataset", "resolution", "training", "steps", "new"])
+@pytest.mark.parametrize("name", ["model", "dataset", "resolution", "objective", "latent", "training", "steps", "new"])
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
 def test_a_setting_that_is_none(runs, name, value):
     def poison(content):
