@@ -2,35 +2,18 @@ import json
 
 import pytest
 
-from lddr.explorer.scores import MOST_POINTS, curves_of, scores_of
+from lddr.explorer.scores import MOST_POINTS, all_scores, curves_of
 from lddr.runs.index import Run, read_run
 from tests.run_folders import completed
-
-SETTINGS = {"model": "dvae", "dataset": "own", "training": {"steps": 5000, "seed": 0}}
-
-
-def write(folder, mig=None, factors=("shape", "x")):
-    config = {"settings": SETTINGS, "dataset": {"factors": dict.fromkeys(factors, 4)}}
-    (folder / "config.json").write_text(json.dumps(config))
-    metrics = {} if mig is None else {"mig": mig}
-    (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -3.0}, "metrics": metrics}))
-    return completed(folder)
-
-
-MIG = {
-    "score": 0.4,
-    "mutual_information": [[0.1, 1.0], [0.6, 0.2], [0.0, 0.01]],
-    "entropies": [1.0, 2.0],
-    "settings": {},
-}
+from tests.runs.test_information import MIG, write
 
 
 def test_the_report_tells_scores_reasons_and_details(tmp_path):
-    folder = write(tmp_path, MIG)
+    folder = completed(write(tmp_path, MIG))
     scores = json.loads((folder / "scores.json").read_text())
     scores["metrics"] |= {"gap": {"score": None, "reason": "no categories"}, "dci": {"score": 0.5, "completeness": 0.6}}
     (folder / "scores.json").write_text(json.dumps(scores))
-    told = scores_of(read_run(folder))
+    told = all_scores(read_run(folder))
     rows = {row["name"]: row for row in told["metrics"]}
     assert rows["mig"]["score"] == 0.4
     assert rows["gap"]["reason"] == "no categories"

@@ -68,3 +68,9 @@ def test_damaged_files_are_no_information(tmp_path, name, content):
         path.write_text(content)
     with pytest.raises(UndefinedError, match="get it with: lddr evaluate RUN --metrics mig"):
         information_of(tmp_path)
+
+
+def test_images_without_factors_need_no_advice(tmp_path):
+    with pytest.raises(UndefinedError, match="its images have no factors") as caught:
+        information_of(write(tmp_path, factors=()))
+    assert "lddr evaluate" not in str(caught.value)

@@ -11,7 +11,7 @@ from lddr.runs.filters import known_columns
 from lddr.runs.index import OWN, Run, list_runs, read_run
 from lddr.runs.tables import default_columns
 
-NOT_SHOWN = ("folder", "name")  # the first is nobody's business, the second is the title of every row
+UNLISTED = ("folder", "name")  # the first is nobody's business, the second is the title of every row
 
 
 class GoneError(UserError):
@@ -47,7 +47,7 @@ class Catalogue:
         listed = self.listed()
         runs = list(listed.values())
         shown = _worth_showing(runs)
-        columns = [*shown, *(name for name in known_columns(runs) if name not in (*NOT_SHOWN, *shown))]
+        columns = [*shown, *(name for name in known_columns(runs) if name not in (*UNLISTED, *shown))]
         return {
             "root": self.root.resolve().name,
             "columns": [_column(name, runs, name in shown) for name in columns],

@@ -14,8 +14,8 @@ from lddr.explorer.open_model import OpenModel, latent_of
 from lddr.runs.folder import RunFolder
 from lddr.trained import Trained
 
-MODELS = 8  # kept in memory
-IMAGES = 64  # that the KL of each latent is the mean of
+MOST_MODELS = 8  # kept in memory
+DRAWN = 64  # images that the KL of each latent is the mean of
 MOST_FILES = 3_000_000  # below a folder of images
 
 
@@ -40,11 +40,11 @@ def _read(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
             raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error), None)
-    drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), IMAGES))
+    drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), DRAWN))
     return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
 
 
-_models = SharedCache(_read, MODELS)
+_models = SharedCache(_read, MOST_MODELS)
 
 
 def images_of(run: RunFolder) -> Dataset:

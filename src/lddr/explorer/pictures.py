@@ -10,10 +10,10 @@ from PIL import Image, ImageOps
 from lddr.data.pictures import flattened
 from lddr.errors import UserError
 
-FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/bmp": "BMP"}
+PICTURE_FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/bmp": "BMP"}
 LARGEST_UPLOAD = 5_000_000  # bytes
 MOST_PIXELS = 16_000_000  # a few kilobytes can claim to be a picture of many gigabytes
-DAMAGE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 Pixels = NDArray[np.uint8]  # (height, width, channels)
 
@@ -44,11 +44,11 @@ def from_upload(content: bytes, shape: tuple[int, int, int]) -> Pixels:
     """What somebody sent, in the size and the channels a model knows; what is transparent becomes black."""
     height, width, channels = shape
     try:
-        with Image.open(BytesIO(content), formats=tuple(FORMATS.values())) as picture:
+        with Image.open(BytesIO(content), formats=tuple(PICTURE_FORMATS.values())) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise UserError(f"this picture has {picture.width}x{picture.height} pixels; send a smaller one")
             flat = flattened(ImageOps.exif_transpose(picture), channels)
             scaled = flat.resize((width, height), Image.Resampling.LANCZOS)
-    except DAMAGE as error:
+    except UNREADABLE as error:
         raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error
     return np.asarray(scaled).reshape(shape)

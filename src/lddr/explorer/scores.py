@@ -18,7 +18,7 @@ def known_information(run: Run) -> tuple[Information | None, str | None]:
         return None, str(error)
 
 
-def scores_of(run: Run) -> dict[str, Any]:
+def all_scores(run: Run) -> dict[str, Any]:
     """Every headline score with what else is known about it, or why there is none, and the information matrix."""
     metrics = run.files.metrics
     found, unnamed = known_information(run)

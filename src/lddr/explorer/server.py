@@ -22,8 +22,8 @@ from lddr.errors import UserError
 from lddr.explorer.catalogue import Catalogue, GoneError
 from lddr.explorer.guard import LOOPBACK, Guard
 from lddr.explorer.password import Password
-from lddr.explorer.pictures import FORMATS, LARGEST_UPLOAD, Pixels, from_upload, png
-from lddr.explorer.scores import curves_of, known_information, scores_of
+from lddr.explorer.pictures import LARGEST_UPLOAD, PICTURE_FORMATS, Pixels, from_upload, png
+from lddr.explorer.scores import all_scores, curves_of, known_information
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def server(app: ASGIApp) -> "uvicorn.Server":
     return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
 
 
-class Answer(JSONResponse):
+class BrowserJSON(JSONResponse):
     """JSON that every browser reads, whatever the files of a run hold."""
 
     def render(self, content: Any) -> bytes:
@@ -97,35 +97,35 @@ class Answers:
     async def runs(self, request: Request) -> Response:
         table = await asyncio.to_thread(self.catalogue.table)
         # importing torch takes seconds: not before the runs are on the screen, and not when the first one is opened
-        return Answer(table, background=BackgroundTask(self._pool.submit, import_module, "lddr.explorer.models"))
+        return BrowserJSON(table, background=BackgroundTask(self._pool.submit, import_module, "lddr.explorer.models"))
 
     async def run(self, request: Request) -> Response:
-        return Answer(await asyncio.to_thread(self.catalogue.about, request.path_params["token"]))
+        return BrowserJSON(await asyncio.to_thread(self.catalogue.about, request.path_params["token"]))
 
     async def scores(self, request: Request) -> Response:
-        return Answer(await self._read(request, scores_of))
+        return BrowserJSON(await self._read(request, all_scores))
 
     async def log(self, request: Request) -> Response:
-        return Answer(await self._read(request, curves_of))
+        return BrowserJSON(await self._read(request, curves_of))
 
     async def model(self, request: Request) -> Response:
         known, unnamed = await self._read(request, known_information)
         about = await self._ask(request, lambda opened: opened.description(known))
-        return Answer(about | {"unnamed": unnamed, "problem": self.catalogue.without_place(about["problem"])})
+        return BrowserJSON(about | {"unnamed": unnamed, "problem": self.catalogue.without_place(about["problem"])})
 
     async def space(self, request: Request) -> Response:
-        return Answer(await self._ask(request, lambda opened: opened.latent_space()))
+        return BrowserJSON(await self._ask(request, lambda opened: opened.latent_space()))
 
     async def reconstructions(self, request: Request) -> Response:
         return _picture(await self._ask(request, lambda opened: png(opened.reconstructions())))
 
     async def encode(self, request: Request) -> Response:
         """A picture that is sent, or one of the dataset's by number or by factors."""
-        if _kind(request) in FORMATS:
+        if _kind(request) in PICTURE_FORMATS:
             picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.image_shape))
-            return Answer(await self._ask(request, lambda opened: opened.sent(picture)))
+            return BrowserJSON(await self._ask(request, lambda opened: opened.sent(picture)))
         choice = await _question(request)
-        return Answer(await self._ask(request, lambda opened: opened.of_dataset(choice)))
+        return BrowserJSON(await self._ask(request, lambda opened: opened.of_dataset(choice)))
 
     async def decode(self, request: Request) -> Response:
         values = (await _question(request)).get("values")
@@ -197,7 +197,7 @@ async def _body(request: Request, limit: int) -> bytes:
 async def _question(request: Request) -> dict[str, Any]:
     """The JSON object that was sent."""
     if _kind(request) != "application/json":
-        raise HTTPException(415, f"send JSON, or a picture as {', '.join(FORMATS)}")
+        raise HTTPException(415, f"send JSON, or a picture as {', '.join(PICTURE_FORMATS)}")
     try:
         question = json.loads(await _body(request, LARGEST_QUESTION))
     except (ValueError, RecursionError) as error:
@@ -222,4 +222,4 @@ def _broken(request: Request, error: Exception) -> Response:
 
 
 def _message(status: int, sentence: str) -> Response:
-    return Answer({"message": sentence}, status)
+    return BrowserJSON({"message": sentence}, status)
