@@ -15,3 +15,11 @@ def test_the_files_it_links_to_exist():
     for page in (ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_table_of_settings_is_that_of_the_code():
+    from lddr.cli.train import settings_table
+
+    assert settings_table() in (ROOT / "docs" / "settings.md").read_text(), (
+        "paste the output of: lddr models --markdown"
+    )

@@ -1,5 +1,6 @@
 """Name → thing, filled by the modules that define the things, with an error that suggests the nearest name."""
 
+import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import iter_modules
@@ -8,6 +9,7 @@ from typing import Generic, TypeVar
 from lddr.errors import UserError, hint
 
 T = TypeVar("T")
+PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with commas between
 
 
 class Registry(Generic[T]):
@@ -44,10 +46,12 @@ class Registry(Generic[T]):
 
     def _fill(self) -> dict[str, T]:
         if not self._filled:
+            self._filled = True  # first: what is imported now may look something up itself
             for home in self._homes:
                 for module in iter_modules(import_module(home).__path__):
                     import_module(f"{home}.{module.name}")
-            self._filled = True
+            for plugin in filter(None, os.environ.get(PLUGINS, "").split(",")):
+                _import_plugin(plugin)
         return self._things
 
     def __getitem__(self, name: str) -> T:
@@ -66,3 +70,10 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._fill())
+
+
+def _import_plugin(name: str) -> None:
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        raise UserError(f"${PLUGINS} names {name!r}, but {error.name!r} is not found; put it on PYTHONPATH") from error

@@ -24,8 +24,15 @@ def demo(out: Folder = Path("demo"), steps: Whole = None) -> None:
 
 
 @app.command(name="models")
-def models_() -> None:
-    """List the models: their latents, objectives, settings with defaults, and the values the paper tries."""
+def models_(markdown: bool = False) -> None:
+    """List the models: their latents, objectives, settings with defaults, and the values the paper tries.
+
+    Args:
+        markdown: Print every setting there is instead, as a Markdown table.
+    """
+    if markdown:
+        print(settings_table())
+        return
     from rich.console import Console
     from rich.table import Table
 
@@ -48,6 +55,18 @@ def models_() -> None:
 def _with_values(name: str, default: float, grid: dict[str, tuple[float, ...]]) -> str:
     tried = ", ".join(f"{value:g}" for value in grid.get(name, ()))
     return f"{name} {default:g}" + (f" (paper: {tried})" if tried else "")
+
+
+def settings_table() -> str:
+    """Every setting with its owners and default, in Markdown: the table of docs/settings.md."""
+    from lddr.config import all_settings
+
+    rows = ["| setting | of | default | |", "| --- | --- | --- | --- |"]
+    for name, each in all_settings().items():
+        default = "the dataset's" if each.default == "None" else each.default
+        choices = f" One of {', '.join(f'`{choice}`' for choice in each.choices)}." if each.choices else ""
+        rows.append(f"| `{name}` | {', '.join(each.rules)} | {default} | {each.help}{choices} |")
+    return "\n".join(rows)
 
 
 def setting_flags() -> type:
