@@ -121,6 +121,17 @@ def test_supervision_pulls_the_risk_down(model, loss):
     assert np.mean(risks[-5:]) < share * np.mean(risks[:5])
 
 
+def test_the_risk_is_that_of_an_image_or_of_the_batch():
+    weights = {}
+    for kind in ("image", "batch"):
+        learner = learner_of("vae", supervision="l2", labels=50, omega=3.0, risk_of=kind)
+        dataset = load_dataset("circles", 16)
+        labelled = LabelledFeed(dataset, np.arange(20), 0, 16, CPU).batch(0)
+        weights[kind] = (learner.losses(batch(), labelled, 0)[1]["supervision"] / learner.risk(*labelled)).item()
+    assert weights["image"] == pytest.approx(3.0)
+    assert weights["batch"] == pytest.approx(3.0 * 16)
+
+
 def test_bf16_is_near_fp32():
     losses = [
         learner_of("dvae", precision=precision).losses(batch(), None, 0)[0].item() for precision in ("fp32", "bf16")

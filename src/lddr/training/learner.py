@@ -60,8 +60,9 @@ class Learner:
             reconstruction = terms.bernoulli_reconstruction(logits, images)
             moment = Moment(step, layer, self.vae.decoder, self._verdict(step))
             penalties = self.config.objective.penalties(latent, moment)
-            if labelled is not None:
-                penalties["supervision"] = self.config.supervision.omega * self.risk(*labelled)  # type: ignore[union-attr]
+            if labelled is not None and self.config.supervision is not None:
+                weight = self.config.supervision.weight(len(labelled[0]))
+                penalties["supervision"] = weight * self.risk(*labelled)
         loss = reconstruction + torch.stack(list(penalties.values())).sum()
         kl = mean_kl(latent)
         parts = {"loss": loss, "elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}

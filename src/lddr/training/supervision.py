@@ -22,6 +22,12 @@ class Supervision(Settings):
     loss: str = ""
     labels: int = setting(100, "How many labelled images; a share of them validates.", at_least=2)
     omega: float = setting(1.0, "Weight of the supervision.", at_least=0)
+    risk_of: str = setting(
+        "image",
+        "What the weight multiplies: the loss of one labelled image, as in the paper's equation, or the sum over the "
+        "labelled batch, as in disentanglement_lib.",
+        choices=("image", "batch"),
+    )
     label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
     validation_share: float = setting(0.1, "Share of the labelled images that do not train.", at_least=0, at_most=0.9)
 
@@ -50,6 +56,10 @@ class Supervision(Settings):
         drawn = dataset.space.sample(stream(self.label_seed, "labels"), self.labels)
         train = ceil((1 - self.validation_share) * self.labels)
         return drawn[:train], drawn[train:]
+
+    def weight(self, batch_size: int) -> float:
+        """What the risk of one image, mean over the labelled batch, is multiplied with."""
+        return self.omega * (batch_size if self.risk_of == "batch" else 1)
 
 
 claims.claim("supervision", Supervision)
