@@ -25,3 +25,12 @@ def test_the_same_figure_is_the_same_bytes(kind, start):
     assert first.startswith(start)
     assert style.rendered(figure, kind) == first
     assert b"Date" not in first
+
+
+@pytest.mark.parametrize("text", ["$", "$$", "a $\\frac{1$ b", "x_1 and {y}", "100 % & #"])
+def test_text_stands_as_it_is_written(text):
+    with style.house_style():
+        figure = style.new_figure(2, 2)
+        figure.subplots().set(title=text, xlabel=text)
+    assert style.rendered(figure)
+    assert style.rendered(figure, "svg")

@@ -10,14 +10,6 @@ from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
 FEWEST = 3  # runs a rank correlation is worked out from
-SELECTOR_TITLES = {
-    "gap": "Gap$_{ST}$",
-    "relative": "Gap$_{ST}$, relative",
-    "discreteness": "confidence",
-    "elbo": "ELBO",
-    "reconstruction": "reconstruction",
-    "independence": "total correlation",
-}
 Columns = dict[str, list[float | None]]  # title → a number for each run
 
 
@@ -41,11 +33,13 @@ def selector_columns(runs: Sequence[Run]) -> Columns:
     from lddr.selection.selector import Candidates, selectors
 
     columns: Columns = {}
-    for name, title in SELECTOR_TITLES.items():
+    for name in selectors.registered():
         selector = selectors[name]
+        if selector.needs != "scores":
+            continue
         verdicts = selector.measure(Candidates(runs, lambda run: "is not encoded for a report"))
         values = [None if isinstance(verdict, str) else selector.sign * verdict for verdict in verdicts]
-        columns[f"{'small' if selector.sign < 0 else 'large'} {title}"] = values
+        columns[f"{'small' if selector.sign < 0 else 'large'} {selector.title or name}"] = values
     return _known(columns)
 
 

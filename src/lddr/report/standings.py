@@ -50,8 +50,8 @@ def lowest_gap(members: Sequence[Run], metric: str) -> float | None:
 
 RULES: dict[str, Rule] = {
     "median": median,
-    "lowest $R_s$": lowest("validation_risk"),
-    "lowest Gap$_{ST}$": lowest_gap,
+    "lowest R_s": lowest("validation_risk"),
+    "lowest Gap_ST": lowest_gap,
 }
 
 

@@ -43,6 +43,7 @@ STYLE: Any = {
     "ytick.labelsize": 8,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
+    "text.parse_math": False,  # a dollar sign in somebody's name for a factor is a dollar sign
     "svg.hashsalt": "lddr",  # else every file has other names inside
     "pdf.fonttype": 42,
 }

@@ -33,4 +33,4 @@ def metric_title(metric: str) -> str:
     """A metric's name as it stands on an axis."""
     from lddr.metrics.metric import metrics
 
-    return (metrics[metric].title if metric in metrics else metric).replace("Gap_ST", "Gap$_{ST}$")
+    return metrics[metric].title if metric in metrics else metric

@@ -35,6 +35,7 @@ class Selector:
     needs: Needs
     measure: Measure = field(repr=False)
     same: tuple[str, ...] = ()  # settings that must not differ between runs whose numbers are compared
+    title: str = ""  # of what it measures, on an axis; its name where it has none
 
     @property
     def sign(self) -> int:

@@ -54,8 +54,8 @@ def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
         _draw_parameters(panels[0, column], np.array(alpha))
         _draw_density(panels[1, column], np.array(alpha))
         panels[0, column].set_title(title)
-    panels[0, 0].set_ylabel(r"normalised $\alpha^j$")
-    panels[1, 0].set_ylabel(r"density of $\bar z$")
+    panels[0, 0].set_ylabel("normalised αʲ")
+    panels[1, 0].set_ylabel("density of z̄")
     figure.align_ylabels()
     return Drawn(figure, TOLD)
 
@@ -63,7 +63,7 @@ def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
 def _draw_parameters(axes: Axes, alpha: Floats) -> None:
     classes = np.arange(1, len(alpha) + 1)
     axes.bar(classes, alpha / alpha.sum(), width=0.6, color=SECOND)
-    axes.set(ylim=(0, 1.05), yticks=(0, 0.5, 1), xticks=classes, xlabel="class $j$")
+    axes.set(ylim=(0, 1.05), yticks=(0, 0.5, 1), xticks=classes, xlabel="class j")
 
 
 def _draw_density(axes: Axes, alpha: Floats) -> None:
@@ -74,4 +74,4 @@ def _draw_density(axes: Axes, alpha: Floats) -> None:
     axes.vlines(
         class_positions(len(alpha)), 0, 1, INK, linestyles=":", linewidth=0.6, transform=axes.get_xaxis_transform()
     )
-    axes.set(xlim=(-0.02, 1.02), ylim=(0, None), xlabel=r"$\bar z$", xticks=class_positions(len(alpha)))
+    axes.set(xlim=(-0.02, 1.02), ylim=(0, None), xlabel="z̄", xticks=class_positions(len(alpha)))

@@ -80,7 +80,7 @@ def _draw_gaussian(axes: Axes, points: Floats) -> None:
     _draw_points(axes, points, colour("vae"), 0.28)
     axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.6, zorder=0)
-    axes.set(xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), aspect="equal", xlabel="$z_1$", ylabel="$z_2$")
+    axes.set(xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), aspect="equal", xlabel="z₁", ylabel="z₂")
     axes.set(title="Gaussian: distances do not change when turned", xticks=(), yticks=())
 
 
@@ -91,9 +91,9 @@ def _draw_discrete(axes: Axes, points: Floats) -> None:
         axes.plot((0, CATEGORIES - 1), (value, value), color="#dddddd", linewidth=0.7, zorder=0)
     axes.plot(*np.stack(np.meshgrid(grid, grid)).reshape(2, -1), "o", color=FAINT, markersize=2.5, zorder=1)
     _draw_points(axes, points, colour("dvae"), 0.2)
-    for place, text in (((1.5, 0.84), "1"), ((0.88, 1.5), "1"), ((1.66, 1.42), r"$\sqrt{2}$")):
+    for place, text in (((1.5, 0.84), "1"), ((0.88, 1.5), "1"), ((1.66, 1.42), "√2")):
         axes.text(*place, text, ha="center", va="center")
-    axes.set(xlim=(-0.3, 3.3), ylim=(-0.3, 3.3), aspect="equal", xlabel="category of $z_1$", ylabel="category of $z_2$")
+    axes.set(xlim=(-0.3, 3.3), ylim=(-0.3, 3.3), aspect="equal", xlabel="category of z₁", ylabel="category of z₂")
     axes.set(title="discrete: neighbours lie along the axes", xticks=grid, yticks=grid)
 
 

@@ -17,9 +17,7 @@ def wins(groups: Sequence[Group]) -> Table:
     """A row per method, a column per number of labels and rule."""
     main = main_groups(groups)
     found, titles = standings(main), methods(main)
-    columns = {
-        f"{one.labels} labels, {_plain(one.rule)}, {one.cases} cases": _shares(one, list(titles)) for one in found
-    }
+    columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
     rows = tuple(zip(titles.values(), *columns.values(), strict=True))
     return Table("", "", ("Model", *columns), rows, NOTES)
 
@@ -27,8 +25,3 @@ def wins(groups: Sequence[Group]) -> Table:
 def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
     shares = [standing.shares.get(name) for name in names]
     return with_best([None if value is None else Number(value) for value in shares])
-
-
-def _plain(rule: str) -> str:
-    """A rule's title without the marks of mathematics."""
-    return rule.replace("$", "").replace("{", "").replace("}", "")

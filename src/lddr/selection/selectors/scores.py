@@ -9,7 +9,7 @@ LABELS = ("supervision", "labels", "label_seed", "num_categories")
 
 
 def by_score(
-    name: str, column: str, better: Better, summary: str, cure: str = "", same: tuple[str, ...] = ()
+    name: str, column: str, better: Better, summary: str, cure: str = "", same: tuple[str, ...] = (), title: str = ""
 ) -> Selector:
     """Make a score a selector; the cure says how a run gets it."""
     missing = f"has no {column}" + (f"; {cure}" if cure else "")
@@ -18,14 +18,17 @@ def by_score(
         values = [run.number(column) for run in candidates.runs]
         return [missing if value is None else value for value in values]
 
-    return selectors.register(name)(Selector(summary, better, "scores", measure, same))
+    return selectors.register(name)(Selector(summary, better, "scores", measure, same, title))
 
 
-by_score("gap", "gap", "lower", "smallest straight-through gap, the paper's", EVALUATE)
-by_score("relative", "gap.relative", "lower", "smallest gap, as a share of the reconstruction error", EVALUATE)
-by_score("discreteness", "gap.confidence", "higher", "most confident posterior, all latents", EVALUATE, SIZES)
-by_score("elbo", "elbo", "higher", "largest evidence lower bound")
+by_score("gap", "gap", "lower", "smallest straight-through gap, the paper's", EVALUATE, title="Gap_ST")
+RELATIVE = "smallest gap, as a share of the reconstruction error"
+by_score("relative", "gap.relative", "lower", RELATIVE, EVALUATE, title="Gap_ST, relative")
+CONFIDENT = "most confident posterior, all latents"
+by_score("discreteness", "gap.confidence", "higher", CONFIDENT, EVALUATE, SIZES, "confidence")
+by_score("elbo", "elbo", "higher", "largest evidence lower bound", title="ELBO")
 by_score("reconstruction", "reconstruction", "lower", "smallest reconstruction error")
-by_score("independence", "unsupervised", "lower", "smallest total correlation of the codes", UNSUPERVISED)
+INDEPENDENT = "smallest total correlation of the codes"
+by_score("independence", "unsupervised", "lower", INDEPENDENT, UNSUPERVISED, title="total correlation")
 KEPT_APART = "smallest risk on labelled images kept apart"
 by_score("validation", "validation_risk", "lower", KEPT_APART, "only supervised runs do", LABELS)

@@ -6,6 +6,7 @@ from matplotlib.patches import Rectangle
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures.figure import card_figures
 from lddr.report.loaded import LoadedRun
+from lddr.report.style import rendered
 from lddr.runs.index import read_run
 from tests.run_folders import completed
 
@@ -45,3 +46,11 @@ def test_without_mig_there_is_no_information(scored, metrics, reason):
     (scored.folder / "scores.json").write_text(json.dumps({"training": {}, "metrics": metrics}))
     with pytest.raises(UndefinedError, match=reason):
         card_figures["information"].make(LoadedRun(scored))
+
+
+def test_a_factor_may_be_called_anything(scored):
+    name = r"price in $\frac{ and $"
+    scored.files.config_file.write_text(scored.files.config_file.read_text().replace("scale", json.dumps(name)[1:-1]))
+    figure = card_figures["information"].make(LoadedRun(scored)).figure
+    assert rendered(figure, "svg")
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["floor hue", name]
