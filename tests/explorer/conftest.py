@@ -12,7 +12,6 @@ import requests
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.explorer.address import listening, url
-from lddr.explorer.guard import LOOPBACK
 from lddr.explorer.server import create_app, server
 from lddr.metrics.gap import gap
 from lddr.metrics.mig import mig
@@ -76,10 +75,10 @@ def own_root(root, tmp_path):
 
 
 @contextmanager
-def serving(root, password=None, hosts=LOOPBACK):
+def serving(root, password=None, is_public=False):
     """The address of an explorer that runs in a thread."""
     with listening("127.0.0.1", 0) as place:
-        running = server(create_app(root, password, hosts))
+        running = server(create_app(root, password, is_public=is_public))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [place]})
         thread.start()
         try:

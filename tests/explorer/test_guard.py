@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import PlainTextResponse
 
-from lddr.explorer.guard import LOOPBACK, Guard, host_name
+from lddr.explorer.address import LOOPBACK
+from lddr.explorer.guard import Guard, host_name
 from lddr.explorer.password import FREE_TRIES, Password
 from tests.explorer.conftest import serving
 
@@ -64,6 +65,24 @@ def test_a_foreign_name_for_this_machine_is_refused(empty, host):
     assert refused.json()["message"]
 
 
+@pytest.mark.parametrize("password", [None, "open"])
+@pytest.mark.parametrize(
+    ("host", "is_ours"),
+    [
+        ("192.168.1.4:8421", True),
+        ("[fe80::1]", True),
+        ("machine", True),
+        ("machine.local:8421", True),
+        ("evil.example", False),
+        ("192.168.1.4.evil.example", False),
+    ],
+)
+def test_open_to_others_it_answers_to_foreign_names_only_with_a_password(tmp_path, host, is_ours, password):
+    with serving(tmp_path, password=password, is_public=True) as address:
+        status = answer(address, Host=host, Authorization=basic("open")).status_code
+    assert status == (200 if is_ours or password else 400)
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", "//", ""])
 def test_another_site_cannot_ask(empty, origin):
     refused = answer(empty, "post", "/api/runs/0/decode", Origin=origin)
@@ -82,7 +101,7 @@ def test_the_page_itself_may_ask(empty):
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/runs"])
 def test_a_password_is_asked_for_everything(tmp_path, path):
-    with serving(tmp_path, password="žluťoučký: 1", hosts=None) as address:
+    with serving(tmp_path, password="žluťoučký: 1", is_public=True) as address:
         assert answer(address, path=path).status_code == 401
         assert "Basic" in answer(address, path=path).headers["www-authenticate"]
         for wrong in (basic(""), basic("žluťoučký"), basic("žluťoučký: 1", scheme="Bearer"), "Basic", "Basic ??", "x"):
@@ -106,8 +125,8 @@ HEADERS = st.dictionaries(
 )
 
 
-@given(headers=HEADERS, password=st.sampled_from([None, "open"]))
-def test_no_header_brings_it_out_of_step(headers, password):
+@given(headers=HEADERS, password=st.sampled_from([None, "open"]), is_public=st.booleans())
+def test_no_header_brings_it_out_of_step(headers, password, is_public):
     sent = []
 
     async def send(message):
@@ -117,13 +136,13 @@ def test_no_header_brings_it_out_of_step(headers, password):
         await PlainTextResponse("in")(scope, receive, send)
 
     scope = {"type": "http", "method": "GET", "path": "/", "headers": list(headers.items()), "client": ("::1", 5)}
-    asyncio.run(Guard(application, LOOPBACK, password and Password(password))(scope, None, send))
+    asyncio.run(Guard(application, password and Password(password), LOOPBACK, is_public)(scope, None, send))
     assert sent[0]["status"] in (200, 400, 401, 403, 429)
     assert b"content-security-policy" in dict(sent[0]["headers"])
 
 
 def test_whoever_guesses_has_to_wait_even_with_the_right_password(tmp_path):
-    with serving(tmp_path, password="open", hosts=None) as address:
+    with serving(tmp_path, password="open", is_public=True) as address:
         for _ in range(FREE_TRIES):
             assert answer(address).status_code == 401  # a browser asks without a password at first: that is no guess
         statuses = [answer(address, Authorization=basic(f"guess {number}")).status_code for number in range(FREE_TRIES)]

@@ -37,8 +37,8 @@ def explore(
         open_browser: Open the page in the browser.
     """
     try:
-        from lddr.explorer.address import is_loopback, listening
-        from lddr.explorer.server import LOOPBACK, create_app
+        from lddr.explorer.address import is_loopback, listening, names_of
+        from lddr.explorer.server import create_app
     except ImportError as error:
         raise UserError("the explorer is not installed; get it with: pip install 'lddr[explore]'") from error
     if not folder.is_dir():
@@ -47,7 +47,7 @@ def explore(
     if not is_local:
         say(warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
-        _serve(create_app(folder, secret, LOOPBACK | {host} if is_local else None), host, place, open_browser)
+        _serve(create_app(folder, secret, names_of(host), not is_local), host, place, open_browser)
 
 
 def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: bool) -> None:

@@ -5,6 +5,8 @@ import socket
 
 from lddr.errors import UserError
 
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach the address."""
@@ -12,6 +14,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def names_of(host: str) -> frozenset[str]:
+    """What the machine that listens at an address may be called."""
+    return LOOPBACK | {host.lower()} | (set() if is_loopback(host) else {socket.getfqdn().lower()})
 
 
 def listening(host: str, port: int) -> socket.socket:

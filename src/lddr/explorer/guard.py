@@ -8,7 +8,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lddr.explorer.password import Password
 
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][:/@\\\s]+))(?::[0-9]{1,5})?")  # [IPv6] or a name, and perhaps a port
 PROTECTION = {
     "content-security-policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
@@ -22,10 +21,10 @@ PROTECTION = {
 
 
 class Guard:
-    """Stands before the application; `hosts` are the names it may be called by, None for any."""
+    """Stands before the application; `names` are those of this machine, `is_public` if others may reach it."""
 
-    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None, password: Password | None) -> None:
-        self._app, self._hosts, self._password = app, hosts, password
+    def __init__(self, app: ASGIApp, password: Password | None, names: frozenset[str], is_public: bool) -> None:
+        self._app, self._password, self._names, self._is_public = app, password, names, is_public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -42,8 +41,8 @@ class Guard:
 
     def _refusal(self, headers: Headers, client: str) -> JSONResponse | None:
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self._hosts is not None and host_name(host) not in self._hosts:  # DNS rebinding
-            return _refused(400, "this server is called by another name; open it by the address it printed")
+        if not self._is_ours(host_name(host)):
+            return _refused(400, "this server is called by another name; open it by its address")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             return _refused(403, "this page belongs to another site")
         if self._password is None or self._password.is_known(given := headers.get("authorization", ""), client):
@@ -51,6 +50,13 @@ class Guard:
         if given and (seconds := self._password.wait(client)):
             return _refused(429, "too many wrong passwords; wait a little", {"retry-after": str(seconds)})
         return _refused(401, "the password is missing or wrong", {"www-authenticate": 'Basic realm="lddr explore"'})
+
+    def _is_ours(self, name: str | None) -> bool:
+        """No name that a stranger could let lead here (DNS rebinding) to have a visitor's browser read the runs."""
+        if name is None or name in self._names or not self._is_public:
+            return name in self._names
+        is_address = ":" in name or name.replace(".", "").isdigit()
+        return self._password is not None or is_address or "." not in name or name.endswith(".local")
 
 
 def host_name(host: str) -> str | None:

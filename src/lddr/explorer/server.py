@@ -19,8 +19,9 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from lddr.errors import UserError
+from lddr.explorer.address import LOOPBACK
 from lddr.explorer.catalogue import Catalogue, GoneError
-from lddr.explorer.guard import LOOPBACK, Guard
+from lddr.explorer.guard import Guard
 from lddr.explorer.password import Password
 from lddr.explorer.pictures import LARGEST_UPLOAD, PICTURE_FORMATS, Pixels, from_upload, png
 from lddr.explorer.scores import all_scores, curves_of, known_information
@@ -37,13 +38,15 @@ MOST_UPLOADS = 8  # at once
 T = TypeVar("T")
 
 
-def create_app(root: Path, password: str | None = None, hosts: frozenset[str] | None = LOOPBACK) -> ASGIApp:
-    """The application over the runs below a folder; `hosts` are the names it may be called by, None for any."""
+def create_app(
+    root: Path, password: str | None = None, names: frozenset[str] = LOOPBACK, is_public: bool = False
+) -> ASGIApp:
+    """The application over the runs below a folder, called by these names; `is_public` if others may reach it."""
     answers = Answers(root)
     handlers = {UserError: answers.mistake, HTTPException: _refused, ClientDisconnect: _gone, Exception: _broken}
     app = Starlette(routes=answers.routes(), exception_handlers=handlers)
     # around everything, so that the answer to an error is guarded too
-    return Guard(app, hosts, None if password is None else Password(password))
+    return Guard(app, None if password is None else Password(password), names, is_public)
 
 
 def server(app: ASGIApp) -> "uvicorn.Server":
