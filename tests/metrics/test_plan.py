@@ -8,7 +8,7 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.choice import configured
 from lddr.metrics.plan import encoded, pictures_of, planned, scorable
-from lddr.metrics.samples import Encoded
+from lddr.metrics.samples import EncodedImages
 
 CIRCLES = load_dataset("circles", 16)
 SMALL = {"mig": {"samples": 50}, "sap": {"train": 40, "test": 20}}
@@ -68,8 +68,8 @@ def test_codes_are_found_whether_by_table_or_by_search(count, seed):
     images = np.unique(generator.integers(100, size=count))
     codes = generator.normal(size=(len(images), 3)).astype(np.float32)
     wanted = generator.choice(images, size=(4, 2))
-    direct = Encoded(space, images, codes)
-    searched = Encoded(space, images, codes)
+    direct = EncodedImages(space, images, codes)
+    searched = EncodedImages(space, images, codes)
     searched._rows = None
     assert np.array_equal(direct.codes_of(wanted), searched.codes_of(wanted))
     assert np.array_equal(direct.codes_of(wanted)[1, 1], codes[images.tolist().index(wanted[1, 1])])

@@ -3,10 +3,10 @@
 import numpy as np
 
 from lddr.data.factors import Factor, FactorTable
-from lddr.metrics.samples import Encoded, Sample
+from lddr.metrics.samples import EncodedImages, Sample
 
 
-class Toy(Encoded):
+class Toy(EncodedImages):
     """Codes that are worked out when they are looked up; it remembers its largest look-up."""
 
     def __init__(self, space, code):
@@ -22,7 +22,7 @@ def sample_of(codes, factors):
     space = FactorTable(
         [Factor(f"factor {place}", int(column.max()) + 1) for place, column in enumerate(factors.T)], factors
     )
-    return Sample(np.arange(len(codes)), Encoded(space, np.arange(len(codes)), codes))
+    return Sample(np.arange(len(codes)), EncodedImages(space, np.arange(len(codes)), codes))
 
 
 def scored(metric, space, code, seed=0):

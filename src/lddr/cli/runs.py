@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import Columns, Conditions, Folder, Roots, RunName, Whole, app
+from lddr.cli.app import ColumnNames, Conditions, Folder, Roots, RunName, Whole, app
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def list_(
     where: Conditions = (),
     sort: Annotated[str | None, arg(metavar="COLUMN")] = None,
     reverse: bool = False,
-    columns: Columns = (),
+    columns: ColumnNames = (),
     limit: Whole = None,
     json: bool = False,
     csv: bool = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
-from lddr.cli.app import Columns, Conditions, File, Roots, app
+from lddr.cli.app import ColumnNames, Conditions, File, Roots, app
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def select(
     by: Annotated[str | None, arg(metavar="SELECTOR", help_behavior_hint="(default: gap; with --report all)")] = None,
     where: Conditions = (),
     report: bool = False,
-    metrics: Columns = (),
+    metrics: ColumnNames = (),
     samples: int = 1000,
     out: File = None,
     json: bool = False,

@@ -9,10 +9,10 @@ from lddr.metrics.metric import Metric, metrics
 SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's six, in its order
 
 Chosen = Mapping[str, Metric]
-Settings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
+MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
 
 
-def configured(names: Iterable[str] | None, settings: Settings | None = None) -> dict[str, Metric]:
+def configured(names: Iterable[str] | None, settings: MetricSettings | None = None) -> dict[str, Metric]:
     """The metrics with these names, all when there are none, with changed settings."""
     changes = settings or {}
     wanted = list(metrics) if names is None else list(dict.fromkeys(names))

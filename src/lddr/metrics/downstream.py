@@ -17,7 +17,7 @@ from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.signature import Seed
 
-Learner = Literal["logistic", "boosting"]
+LearnerName = Literal["logistic", "boosting"]
 SIZES = (10, 100, 1_000, 10_000)
 FEW, MANY = 100, 10_000  # the two sizes that statistical efficiency compares
 STRENGTHS, FOLDS, ITERATIONS = 10, 5, 100  # the published logistic regression
@@ -48,7 +48,7 @@ def downstream(
     factors_train: ArrayLike,
     codes_test: ArrayLike,
     factors_test: ArrayLike,
-    learner: Learner = "logistic",
+    learner: LearnerName = "logistic",
     sizes: Annotated[Sequence[int], {"at_least": 1}] = SIZES,
     seed: Seed = 0,  # of the boosting; logistic regression draws nothing
     told: Tell | None = None,
@@ -83,7 +83,7 @@ def downstream(
     )
 
 
-def _refuse_what_cannot_be_fitted(train: Floats, truth: Whole, test: Floats, learner: Learner) -> None:
+def _refuse_what_cannot_be_fitted(train: Floats, truth: Whole, test: Floats, learner: LearnerName) -> None:
     if not train.shape[1] or not (truth != truth[0]).any():
         raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
     if learner == "boosting" and max(np.abs(train).max(), np.abs(test).max()) > np.finfo(np.float32).max:
@@ -94,7 +94,7 @@ def _accuracies(
     train: tuple[Floats, Whole],
     test: tuple[Floats, Whole],
     sizes: tuple[int, ...],
-    learner: Learner,
+    learner: LearnerName,
     seed: int,
     told: Tell | None,
 ) -> Floats:
@@ -111,7 +111,7 @@ def _accuracies(
 
 
 def accuracy_of(
-    learner: Learner, seed: int, codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole
+    learner: LearnerName, seed: int, codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole
 ) -> float:
     """The share of test samples whose label is predicted from their code."""
     if (labels == labels[0]).all():  # nothing to fit: scikit-learn refuses one class
@@ -133,7 +133,7 @@ def _silence_what_is_known() -> None:
     warnings.filterwarnings("ignore", "The (default value for l1_ratios|fitted attributes)", FutureWarning)
 
 
-def _estimator(learner: Learner, seed: int, samples: int) -> Any:
+def _estimator(learner: LearnerName, seed: int, samples: int) -> Any:
     """The published classifier; where there are fewer samples than folds, each sample is a fold.
 
     The folds are plain, not stratified: a class that a fold lacks keeps its place and is never predicted there,

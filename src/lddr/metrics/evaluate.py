@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.console import TaskBars
 from lddr.data.dataset import Dataset, as_floats
-from lddr.metrics.choice import Chosen, Settings, configured
+from lddr.metrics.choice import Chosen, MetricSettings, configured
 from lddr.metrics.fitting import cores
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
 from lddr.metrics.plan import Encode, encoded, planned, scorable
@@ -27,7 +27,7 @@ def evaluate(
     represent: Represent,
     names: Iterable[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: MetricSettings | None = None,
     seed: int = 0,
     jobs: int = -1,
     bins: int | None = None,
@@ -49,7 +49,7 @@ def evaluate_run(
     folder: Path,
     names: Iterable[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: MetricSettings | None = None,
     seed: int = 0,
     jobs: int = 1,
     bins: int | None = None,

@@ -10,7 +10,7 @@ from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
 from lddr.metrics.metric import Metric, UndefinedError
-from lddr.metrics.samples import Draws, Encoded
+from lddr.metrics.samples import Draws, EncodedImages
 
 Encode = Callable[[Images], ArrayLike]  # → (count, latents)
 
@@ -57,7 +57,7 @@ def encoded(
     encode: Encode,
     seed: int,
     tell: Callable[[float], None] = lambda count: None,
-) -> Encoded:
+) -> EncodedImages:
     """The table of codes of these images, each encoded once; `tell` hears how many are done.
 
     It takes 4 bytes per image and latent, and images are held a batch at a time.
@@ -72,7 +72,7 @@ def encoded(
         codes[done : done + len(part)] = part
         done += len(part)
         tell(len(part))
-    return Encoded(space, images, np.zeros((0, 0), np.float32) if codes is None else codes)
+    return EncodedImages(space, images, np.zeros((0, 0), np.float32) if codes is None else codes)
 
 
 def pictures_of(dataset: Dataset, images: Indices, seed: int) -> Iterator[Images]:

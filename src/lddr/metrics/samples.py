@@ -14,7 +14,7 @@ Draws = dict[str, Indices]  # part → image numbers, of any shape
 DIRECT = 20_000_000  # up to this many images a table by image number is smaller than searching is slow
 
 
-class Encoded:
+class EncodedImages:
     """The codes of some images of a factor space, by image number."""
 
     def __init__(self, space: FactorSpace, images: Indices, codes: NDArray[np.floating]) -> None:
@@ -39,7 +39,7 @@ class Sample:
     """Drawn images by number: their codes and factors are looked up when asked for, so that a part costs a part."""
 
     indices: Indices  # (…)
-    table: Encoded
+    table: EncodedImages
 
     def __getitem__(self, part: Any) -> "Sample":
         return Sample(self.indices[part], self.table)

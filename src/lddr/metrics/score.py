@@ -11,13 +11,13 @@ from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.dataset import stream
 from lddr.data.factors import FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.choice import Settings, configured
+from lddr.metrics.choice import MetricSettings, configured
 from lddr.metrics.evaluate import Entries, entries_of
 from lddr.metrics.fitting import cores
 from lddr.metrics.information import checked
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError
 from lddr.metrics.plan import check_factors, scorable
-from lddr.metrics.samples import Draws, Encoded
+from lddr.metrics.samples import Draws, EncodedImages
 
 
 def score_codes(
@@ -25,7 +25,7 @@ def score_codes(
     factors: ArrayLike | FactorTable,
     names: Iterable[str] | None = None,
     *,
-    settings: Settings | None = None,
+    settings: MetricSettings | None = None,
     seed: int = 0,
     jobs: int = -1,
     bins: int | None = None,
@@ -39,7 +39,7 @@ def score_codes(
     table = factors if isinstance(factors, FactorTable) else _table(factors)
     space, left_out = scorable(table, bins)
     values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
-    known = Encoded(space, np.arange(space.size), values)
+    known = EncodedImages(space, np.arange(space.size), values)
 
     def result(metric: Metric, told: Tell) -> Result:
         if metric.needs == "interventions":

@@ -10,7 +10,7 @@ from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublis
 from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value
 
-Settings = dict[str, Value]
+SettingValues = dict[str, Value]
 Reasons = dict[str, list[str]]  # reason → runs
 
 
@@ -20,7 +20,7 @@ class Group:
 
     label: str  # the dataset, and what tells this group from others on it
     runs: tuple[Run, ...]
-    setup: Settings  # what they have in common
+    setup: SettingValues  # what they have in common
     metric_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -138,7 +138,7 @@ def _values(name: str, runs: Sequence[Run]) -> set[Value]:
     return {run.settings[name] for run in runs if name in run.settings}
 
 
-def _common(runs: Sequence[Run]) -> Settings:
+def _common(runs: Sequence[Run]) -> SettingValues:
     """What a group has in common; a setting that some of its runs do not have is still the same for the others."""
     return {name: value for run in runs for name, value in details(run).items()}
 

@@ -10,7 +10,7 @@ from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
 FEWEST = 3  # runs a rank correlation is worked out from
-Columns = dict[str, list[float | None]]  # title → a number for each run
+RunColumns = dict[str, list[float | None]]  # title → a number for each run
 
 
 def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
@@ -28,11 +28,11 @@ def efficiencies() -> dict[str, str]:
     return {f"{name}.efficiency": metrics[name].title.lower() for name in metrics.registered() if metrics[name].is_task}
 
 
-def selector_columns(runs: Sequence[Run]) -> Columns:
+def selector_columns(runs: Sequence[Run]) -> RunColumns:
     """Each selector that needs nothing but scores, turned so that larger means chosen first."""
     from lddr.selection.selector import Candidates, selectors
 
-    columns: Columns = {}
+    columns: RunColumns = {}
     for name in selectors.registered():
         selector = selectors[name]
         if selector.needs != "scores":
@@ -43,10 +43,10 @@ def selector_columns(runs: Sequence[Run]) -> Columns:
     return _known(columns)
 
 
-def metric_columns(runs: Sequence[Run]) -> Columns:
+def metric_columns(runs: Sequence[Run]) -> RunColumns:
     """The metrics that some run has, by their titles."""
     return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in measures()})
 
 
-def _known(columns: Columns) -> Columns:
+def _known(columns: RunColumns) -> RunColumns:
     return {title: values for title, values in columns.items() if any(value is not None for value in values)}

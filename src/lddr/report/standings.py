@@ -12,7 +12,9 @@ from lddr.report.palette import house_place, is_discrete
 from lddr.report.titles import method_title
 from lddr.runs.index import Run
 
-Rule = Callable[[Sequence[Run], str], float | None]  # runs of one method, a metric → the number that stands for them
+ChoiceRule = Callable[
+    [Sequence[Run], str], float | None
+]  # runs of one method, a metric → the number that stands for them
 Method = tuple[str, str]  # model, supervision
 
 
@@ -32,7 +34,7 @@ def median(members: Sequence[Run], metric: str) -> float | None:
     return float(np.median(values)) if values else None
 
 
-def lowest(score: str) -> Rule:
+def lowest(score: str) -> ChoiceRule:
     """The metric of the run with the lowest `score`."""
 
     def rule(members: Sequence[Run], metric: str) -> float | None:
@@ -48,7 +50,7 @@ def lowest_gap(members: Sequence[Run], metric: str) -> float | None:
     return lowest("gap" if discrete else "validation_risk")(members, metric)
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, ChoiceRule] = {
     "median": median,
     "lowest R_s": lowest("validation_risk"),
     "lowest Gap_ST": lowest_gap,
@@ -86,7 +88,7 @@ def standings(groups: Sequence[Group]) -> list[Standing]:
     return found
 
 
-def win_shares(datasets: Sequence[Sequence[Run]], rule: Rule) -> tuple[dict[Method, float], int]:
+def win_shares(datasets: Sequence[Sequence[Run]], rule: ChoiceRule) -> tuple[dict[Method, float], int]:
     """Percent of the (dataset, metric) cases each method wins, a tie shared; and the number of cases."""
     won: dict[Method, float] = dict.fromkeys((method(run) for runs in datasets for run in runs), 0.0)
     cases = 0
@@ -99,7 +101,7 @@ def win_shares(datasets: Sequence[Sequence[Run]], rule: Rule) -> tuple[dict[Meth
     return {name: 100 * count / max(cases, 1) for name, count in won.items()}, cases
 
 
-def _best(runs: Sequence[Run], metric: str, rule: Rule) -> list[Method]:
+def _best(runs: Sequence[Run], metric: str, rule: ChoiceRule) -> list[Method]:
     """The methods with the largest value, none where fewer than two have one."""
     members: dict[Method, list[Run]] = {}
     for run in runs:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from lddr.errors import UserError, unknown
-from lddr.metrics.choice import SIX_METRICS, Settings, configured, parsed
+from lddr.metrics.choice import SIX_METRICS, MetricSettings, configured, parsed
 from lddr.metrics.metric import metrics
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
-Scores = tuple[tuple[str, ...], Settings]
+Scores = tuple[tuple[str, ...], MetricSettings]
 
 
 def scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
@@ -18,7 +18,7 @@ def scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
     return {"full": (names, scoring), "quick": _scores(quick.get("metrics", names), quick.get("set", []), scoring)}
 
 
-def _scores(names: Any, changes: Any, base: Settings) -> Scores:
+def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
     """The names of metrics, and what is changed of their settings; those of other metrics in `base` are dropped."""
     if not isinstance(names, list | tuple) or not names:
         raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')

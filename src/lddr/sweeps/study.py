@@ -13,7 +13,7 @@ from lddr.data.dataset import datasets
 from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
 from lddr.latents.family import latents
-from lddr.metrics.choice import Settings, configured
+from lddr.metrics.choice import MetricSettings, configured
 from lddr.metrics.metric import Metric
 from lddr.models import models
 from lddr.objectives.objective import objectives
@@ -24,7 +24,7 @@ from lddr.sweeps.scores import METRICS, scores_by_scale
 from lddr.training.supervision import Supervision
 
 Scale = Literal["full", "quick"]
-Table = dict[str, Any]  # of a TOML file
+TomlTable = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
 
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
@@ -39,7 +39,7 @@ class Study:
     configs: Sequence[Config]
     metrics: Sequence[str] = METRICS
     about: str = ""
-    scoring: Settings = field(default_factory=dict)  # where a metric is not to have its published settings
+    scoring: MetricSettings = field(default_factory=dict)  # where a metric is not to have its published settings
 
     @property
     def wanted(self) -> dict[str, Metric]:
@@ -85,7 +85,7 @@ def find_study(study: str | Path) -> Path:
     return shipped[str(study)]
 
 
-def _study(content: Table, scale: Scale, dataset: str | None) -> Study:
+def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     _check_layout(content, scale)
     scores = scores_by_scale(content)
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
@@ -97,7 +97,7 @@ def _study(content: Table, scale: Scale, dataset: str | None) -> Study:
     return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
 
 
-def _check_layout(content: Table, scale: str) -> None:
+def _check_layout(content: TomlTable, scale: str) -> None:
     kinds = {"name": str, "about": str, "metrics": list, "set": list, "base": dict, "blocks": list, "quick": dict}
     for key, value in content.items():
         if key not in kinds:
@@ -118,7 +118,7 @@ def _check_layout(content: Table, scale: str) -> None:
 _WORDS = {str: "text", list: "list", dict: "section", int: "number"}
 
 
-def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, dataset: str | None) -> Axes:
+def _axes_of_block(number: int, block: TomlTable, content: TomlTable, scale: Scale, dataset: str | None) -> Axes:
     """[base], then the block, and for the quick scale [quick], then the block's own: the last word counts."""
     here, own_quick = f"block {number}", block.get("quick", {})
     if not isinstance(own_quick, dict):
@@ -138,11 +138,11 @@ def _axes_of_block(number: int, block: Table, content: Table, scale: Scale, data
     return merged
 
 
-def _without(section: Table, *keys: str) -> Table:
+def _without(section: TomlTable, *keys: str) -> TomlTable:
     return {name: value for name, value in section.items() if name not in keys}
 
 
-def _axes(where: str, section: Table) -> Axes:
+def _axes(where: str, section: TomlTable) -> Axes:
     """The settings of a section, each as the list of its values."""
     axes: Axes = {}
     for key, value in section.items():

@@ -19,7 +19,7 @@ WHITE = 253  # the three layers of a pixel may each be rounded up by a half: the
 
 
 @dataclass(frozen=True)
-class Layer:
+class PaintLayer:
     """What one material adds to the images, cut to the pixels where it is ever seen."""
 
     rows: slice
@@ -27,7 +27,7 @@ class Layer:
     table: Images  # (scale, shape, azimuth, hue, rows, columns, 3)
 
 
-def coloured(light: Floats, shine: Floats | None = None) -> Layer:
+def coloured(light: Floats, shine: Floats | None = None) -> PaintLayer:
     """A material in every hue, from its light and the white shine on it: (scale, shape, azimuth, height, width)."""
     rows, columns = _extent(light, (0, 1, 2, 4)), _extent(light, (0, 1, 2, 3))
     light = light[..., rows, columns] * WHITE
@@ -36,7 +36,7 @@ def coloured(light: Floats, shine: Floats | None = None) -> Layer:
     table = np.empty((*light.shape[:3], len(HUES), *light.shape[3:], 3), np.uint8)
     for hue, channel in np.ndindex(PALETTE.shape):
         table[:, :, :, hue, :, :, channel] = light * PALETTE[hue, channel] + white
-    return Layer(rows, columns, table)
+    return PaintLayer(rows, columns, table)
 
 
 def _extent(light: Floats, other_axes: tuple[int, ...]) -> slice:
@@ -71,7 +71,7 @@ class Rooms(Dataset):
         self.image_shape = (resolution, resolution, 3)
 
     @cached_property
-    def layers(self) -> tuple[Layer, Layer, Layer]:
+    def layers(self) -> tuple[PaintLayer, PaintLayer, PaintLayer]:
         """Floor, wall and object."""
         light = lights(self.image_shape[0])
         return coloured(light.floor), coloured(light.wall), coloured(light.thing, light.shine)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lddr.metrics.information import Floats
-from lddr.report.ranks import Columns, spearman
+from lddr.report.ranks import RunColumns, spearman
 from lddr.report.style import DIVERGING, INK, PAPER, Axes, Figure, house_style, paneled
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class HeatMap:
     values: Floats  # (rows, columns)
 
 
-def correlations(left: Columns, right: Columns, title: str = "") -> HeatMap:
+def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMap:
     """Every score of the left, as rows, with every one of the right, as columns."""
     values = [[spearman(row, column) for column in right.values()] for row in left.values()]
     return HeatMap(title, tuple(left), tuple(right), np.array(values).reshape(len(left), len(right)))
