@@ -111,3 +111,12 @@ def test_a_reader_who_stops_reading_is_no_error():
     run = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert run.stdout.startswith("usage: lddr train")
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["train"], ["evaluate"], ["score"], ["sweep"], ["select"], ["runs", "ls"], ["data", "show"]]
+)
+def test_no_help_says_that_a_default_is_none(words, capsys):
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    assert "default: None" not in capsys.readouterr().out

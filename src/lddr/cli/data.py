@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import Name, Names, app
+from lddr.cli.app import LEFT_OUT, Name, Names, app
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _here(kind: type["Dataset"]) -> str:
 @data.command
 def show(
     name: Name,
-    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE")] = None,
+    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE", help_behavior_hint=LEFT_OUT)] = None,
     seed: int = 0,
-    resolution: Annotated[int | None, arg(metavar="PIXELS")] = None,
+    resolution: Annotated[int | None, arg(metavar="PIXELS", help_behavior_hint=LEFT_OUT)] = None,
 ) -> None:
     """Draw a dataset as one picture: a row for each factor, that factor varied, and random images.
 
@@ -104,7 +104,9 @@ def show(
 
 
 @data.command
-def download(names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS")] = None) -> None:
+def download(
+    names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint=LEFT_OUT)] = None
+) -> None:
     """Download official files: resumed when interrupted, checked before use.
 
     Args:

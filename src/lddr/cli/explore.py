@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from lddr.cli.app import app
+from lddr.cli.app import LEFT_OUT, app
 from lddr.console import say
 from lddr.errors import UserError
 
@@ -24,7 +24,7 @@ def explore(
     folder: Annotated[Positional[Path], arg(metavar="FOLDER")] = Path("runs"),
     host: str = "127.0.0.1",
     port: int = 8421,
-    password: Annotated[str | None, arg(metavar="PASSWORD")] = None,
+    password: Annotated[str | None, arg(metavar="PASSWORD", help_behavior_hint=LEFT_OUT)] = None,
     open_browser: bool = True,
 ) -> None:
     """Explore runs in the browser: see them all, turn the latents of a model by hand, compare two, read the scores.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import ColumnNames, Conditions, Folder, Roots, RunName, Whole, app
+from lddr.cli.app import LEFT_OUT, ColumnNames, Conditions, Folder, Roots, RunName, Whole, app
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ app.command(runs, name="runs", help="List, show and compare run folders.")
 def list_(
     folders: Roots = (Path("runs"),),
     where: Conditions = (),
-    sort: Annotated[str | None, arg(metavar="COLUMN")] = None,
+    sort: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint=LEFT_OUT)] = None,
     reverse: bool = False,
     columns: ColumnNames = (),
     limit: Whole = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from lddr.cli.app import Conditions, Folder, Whole, app
+from lddr.cli.app import LEFT_OUT, Conditions, Folder, Whole, app
 from lddr.errors import UserError
 from lddr.runs.machine import Machine
 
@@ -23,10 +23,10 @@ def sweep(
     study: Annotated[Positional[str], arg(metavar="STUDY")],
     out: Folder = Path("runs"),
     scale: Literal["full", "quick"] = "full",
-    dataset: Annotated[str | None, arg(metavar="NAME")] = None,
+    dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint=LEFT_OUT)] = None,
     only: Conditions = (),
     dry_run: bool = False,
-    address: Annotated[str | None, arg(metavar="ADDRESS")] = None,
+    address: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint=LEFT_OUT)] = None,
     workers: Whole = None,
     cpus_per_run: int = 1,
     gpus_per_run: float = 0.0,

@@ -95,9 +95,9 @@ def _flag(text: str, metavar: str, hint: str, several: bool = False) -> Any:
 @app.command
 def train(
     settings: Annotated[Any, arg(name="")],
-    model: Annotated[str | None, arg(help_behavior_hint="(default: dvae)")] = None,
-    latent: Annotated[str | None, arg(help_behavior_hint="(default: the model's)")] = None,
-    objective: Annotated[str | None, arg(help_behavior_hint="(default: the model's)")] = None,
+    model: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dvae)")] = None,
+    latent: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
+    objective: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
     dataset: str = "dsprites",
     preset: Annotated[str, arg(metavar="{paper,quick}")] = "paper",
     out: Folder = Path("runs"),
