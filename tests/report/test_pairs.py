@@ -20,7 +20,9 @@ def test_medians_gains_and_wins_are_those_worked_out_by_hand(compared_runs):
     assert circles.gain == pytest.approx(100)
     assert (rooms.dataset, rooms.medians, rooms.is_won) == ("rooms", (0.4, 0.3), False)
     assert rooms.gain == pytest.approx(-25)
-    assert wins([circles, rooms]) == "better in 1 of 2 cases"
+    assert wins([circles]) == "better in 1 of 1 cases"
+    assert wins([circles, rooms]) == "better in 1 of 2 cases△"  # two VAEs on rooms
+    assert (circles.fewest, rooms.fewest) == (5, 2)
 
 
 def test_nothing_gains_over_zero_and_a_draw_is_no_win():

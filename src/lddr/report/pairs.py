@@ -9,6 +9,7 @@ import numpy as np
 from lddr.metrics.choice import SIX_METRICS
 from lddr.metrics.metric import UndefinedError
 from lddr.models import models
+from lddr.report.few import few_mark
 from lddr.report.groups import Group, scores_of
 from lddr.report.palette import families, goals
 from lddr.report.paper import GAINS
@@ -47,6 +48,11 @@ class Case:
         return 100 * (after / before - 1) if before > 0 else None
 
     @property
+    def fewest(self) -> int:
+        """How many runs a model has at least."""
+        return min(len(self.gaussian), len(self.discrete))
+
+    @property
     def is_won(self) -> bool:
         """Whether the discrete model has the larger median."""
         return self.medians[1] > self.medians[0]
@@ -75,4 +81,5 @@ def compared(groups: Sequence[Group], wanted: Sequence[Pair], metrics: Sequence[
 
 def wins(found: Sequence[Case]) -> str:
     """How often the discrete model is ahead."""
-    return f"better in {sum(case.is_won for case in found)} of {len(found)} cases"
+    marked = few_mark(min(case.fewest for case in found))
+    return f"better in {sum(case.is_won for case in found)} of {len(found)} cases{marked}"

@@ -1,5 +1,6 @@
 """Which method is best with a few labels: shares of wins over all datasets and metrics (paper, Figure 7)."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ class Standing:
     rule: str
     shares: dict[Method, float]
     cases: int  # datasets times metrics
+    fewest: int  # runs of a method on a dataset, at least
 
 
 def median(members: Sequence[Run], metric: str) -> float | None:
@@ -76,10 +78,11 @@ def standings(groups: Sequence[Group]) -> list[Standing]:
     found = []
     for labels in sorted({num_labels(run) for group in groups for run in group.supervised}):
         members = [[run for run in group.supervised if num_labels(run) == labels] for group in groups]
+        fewest = min(count for runs in members for count in Counter(map(method, runs)).values())
         for name, rule in RULES.items():
             shares, cases = win_shares(members, rule)
             if cases:
-                found.append(Standing(labels, name, shares, cases))
+                found.append(Standing(labels, name, shares, cases, fewest))
     if not found:
         raise UndefinedError(
             "there are no supervised runs of two methods with the same metric on one dataset; "

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.config import configure
-from lddr.report.drawing.latent_grid import latent_spaces, space_of
+from lddr.report.drawing.latent_grid import axis_angle, latent_spaces, space_of
 from lddr.report.loaded import LoadedRun
 from lddr.report.style import FIRST, SECOND
 from lddr.runs.index import Run, flat_settings
@@ -25,6 +25,22 @@ def test_a_panel_per_space_with_a_line_per_row_and_column():
 
 def test_a_collapsed_space_can_be_drawn():
     assert latent_spaces({"collapsed": np.zeros((3, 3, 2))}).axes[0].lines
+
+
+@pytest.mark.parametrize("turn", [0, 7, 30, 45])
+@pytest.mark.parametrize("stretch", [(1, 1), (-2, 0.5)])
+def test_the_angle_of_a_grid_is_how_far_it_is_turned(turn, stretch):
+    grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(5.0), indexing="ij"), axis=-1) * stretch
+    angle = np.radians(turn)
+    turned = grid @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
+    assert axis_angle(turned) == pytest.approx(turn, abs=1e-6)
+    assert axis_angle(turned[..., ::-1]) == pytest.approx(turn, abs=1e-6)  # whichever axis
+
+
+def test_a_space_that_uses_one_axis_or_none_is_not_parallel_to_both():
+    line = np.stack([np.arange(9.0).reshape(3, 3), np.zeros((3, 3))], axis=-1)
+    assert axis_angle(line) == pytest.approx(90)
+    assert axis_angle(np.zeros((3, 3, 2))) == pytest.approx(90)
 
 
 def test_a_latent_space_comes_from_the_model_of_the_run(tmp_path):

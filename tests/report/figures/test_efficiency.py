@@ -21,7 +21,7 @@ def test_efficiency_has_datasets_side_by_side_for_each_learner():
         run(s, model="vae", mig=-m, downstream_logistic__efficiency=m) for s, m in enumerate(range(9))
     ]  # no matter
     (found,) = efficiency_maps(grouped(made))
-    assert (found.title, found.rows, found.columns) == ("logistic regression", ("MIG", "DCI"), ("Circles", "rooms"))
+    assert (found.title, found.rows, found.columns) == ("logistic regression", ("MIG", "DCI"), ("Circles△", "rooms△"))
     assert found.values == pytest.approx(np.array([[0.5, -1], [-0.5, np.nan]]), nan_ok=True)
     made = [run(0, mig=1, downstream_boosting__efficiency=1.0)]
     with pytest.raises(

@@ -12,6 +12,6 @@ def test_datasets_are_rows_and_metrics_columns(compared_runs):
     assert shown.tolist() == [[True, False], [True, True]]  # circles has no SAP
     assert [axes.get_ylabel() for axes in np.reshape(figure.axes, (2, 2))[:, 0]] == ["Circles", "rooms"]
     assert [axes.get_title() for axes in figure.axes] == ["MIG", "", "", "SAP"]
-    assert figure.axes[3].get_xlabel() == "+267 %"
-    assert figure.legends[0].get_title().get_text().startswith("D-VAE better in 2 of 3 cases")
-    assert drawn.caption.endswith("the discrete model is better in 2 of 3 cases.")
+    assert figure.axes[3].get_xlabel() == "+267 %△"
+    assert figure.legends[0].get_title().get_text().startswith("D-VAE better in 2 of 3 cases△")
+    assert drawn.caption.endswith("the discrete model is better in 2 of 3 cases△.")

@@ -8,7 +8,7 @@ from tests.report.grouped import gapped_runs, grouped
 
 def test_selectors_are_turned_so_that_a_good_choice_is_positive():
     (found,) = selector_maps(grouped(gapped_runs()), ["dvae"])
-    assert found.title == "Circles (4 runs)"
+    assert found.title == "Circles (4 runs)△"
     assert found.rows == ("small Gap_ST", "large ELBO")
     assert found.columns == ("MIG", "DCI")
     assert found.values == pytest.approx(np.array([[1, -1], [0.8, -0.8]]))
@@ -17,14 +17,14 @@ def test_selectors_are_turned_so_that_a_good_choice_is_positive():
 def test_gaussian_models_and_other_discrete_ones_do_not_count_for_the_dvae():
     others = [*gapped_runs(model="factor-dvae"), *gapped_runs(model="vae"), *gapped_runs("rooms", gaps=(1.0, 2.0))]
     assert [found.title for found in selector_maps(grouped([*gapped_runs(), *others]), ["dvae"])] == [
-        "Circles (4 runs)"
+        "Circles (4 runs)△"
     ]
 
 
 def test_a_panel_per_dataset_with_its_numbers():
     figure = figures["selectors"].make(grouped([*gapped_runs(), *gapped_runs("rooms")])).figure
     *panels, bar = figure.axes
-    assert [axes.get_title() for axes in panels] == ["Circles (4 runs)", "rooms (4 runs)"]
+    assert [axes.get_title() for axes in panels] == ["Circles (4 runs)△", "rooms (4 runs)△"]
     for axes in panels:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["MIG", "DCI"]
         assert [text.get_text() for text in axes.texts] == ["1.00", "−1.00", "0.80", "−0.80"]

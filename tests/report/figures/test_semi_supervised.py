@@ -6,7 +6,7 @@ from tests.report.grouped import grouped
 def test_a_panel_per_rule_with_a_bar_per_method(labelled_runs):
     drawn = figures["semi-supervised"].make(grouped(labelled_runs))
     figure = drawn.figure
-    assert [axes.get_title() for axes in figure.axes] == [f"{rule}, 100 labels" for rule in RULES]
+    assert [axes.get_title() for axes in figure.axes] == [f"{rule}, 100 labels△" for rule in RULES]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
         "VAE, BCE",
         "D-VAE, cross-entropy",
@@ -19,3 +19,4 @@ def test_a_panel_per_rule_with_a_bar_per_method(labelled_runs):
     assert {axes.get_xlabel() for axes in figure.axes} == {"best in % of cases"}
     assert figure.axes[0].get_xlim()[1] > 100
     assert "over 2 cases" in drawn.caption
+    assert "△: of fewer than five runs" in drawn.caption

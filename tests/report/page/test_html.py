@@ -109,7 +109,7 @@ def test_a_click_sorts_numbers_by_their_value_and_a_second_turns_the_order(visit
     assert column(visited, 0)[0] == "VAE"
     heading = visited.page.locator("#table-mig thead button").nth(1)
     heading.click()
-    assert column(visited, 1) == ["41.3 [30.0, 50.0] (5)", "10.0", "9.5 [5.0, 12.0] (3)†", "-3.0"]
+    assert column(visited, 1) == ["41.3 [30.0, 50.0] (5)", "10.0", "9.5 [5.0, 12.0] (3)†△", "-3.0"]
     assert visited.page.locator("#table-mig thead th").nth(1).get_attribute("aria-sort") == "descending"
     heading.click()
     assert column(visited, 0) == ["FactorDVAE", "VAE", "<script>alert(1)</script>", "D-VAE"]

@@ -16,9 +16,17 @@ def test_correlations_by_hand(make_run):
     ]
     rows = {row[0]: row[1] for row in tables["correlations"].make(collect(runs).groups).rows}
     assert rows == {
-        "Small gap, MIG": Number(pytest.approx(1.0), count=4),
-        "Small gap, SAP": Number(pytest.approx(-0.8), count=4),
+        "Small gap of the D-VAE, MIG": Number(pytest.approx(1.0), count=3),
+        "Small gap of the D-VAE, SAP": Number(pytest.approx(-1.0), count=3),
+        "Small gap of D-VAE and FactorDVAE, MIG": Number(pytest.approx(1.0), count=4),
+        "Small gap of D-VAE and FactorDVAE, SAP": Number(pytest.approx(-0.8), count=4),
     }  # and nothing for modularity, which never changes
+
+
+def test_one_model_alone_is_not_both(make_run):
+    runs = [make_run("dvae", "circles", seed, {"mig": 0.1 * seed, "gap": seed}) for seed in (1, 2, 3)]
+    rows = [row[0] for row in tables["correlations"].make(collect(runs).groups).rows]
+    assert rows == ["Small gap of the D-VAE, MIG"]
 
 
 def test_efficiency_is_that_of_the_dvae(make_run):

@@ -19,7 +19,7 @@ TABLE = Table(
 
 
 def test_every_table_of_the_paper_is_there_in_an_order():
-    expected = ["mig", "mig-quartiles", "dvae-metrics", "semi-supervised", "gains", "wins", "correlations"]
+    expected = ["mig", "claims", "mig-quartiles", "dvae-metrics", "semi-supervised", "gains", "wins", "correlations"]
     assert [exhibit.name for exhibit in tables.in_order()] == expected
 
 
@@ -56,3 +56,11 @@ def test_notes_explain_the_marks_that_are_used():
         "‡ another dataset than the paper's, which only looks alike",
         "* quoted by the paper from Locatello et al. (2019)",
     )
+
+
+def test_numbers_of_few_runs_are_marked_and_the_mark_is_explained():
+    assert [Number(1.0, count=count).all_marks for count in (4, 5, None)] == ["△", "", ""]
+    assert Number(1.0, count=9, fewest=4, marks="†").all_marks == "†△"
+    table = Table("t", "t", ("x", "y"), (("a", Number(1.0, count=2)),)).with_notes("first", {})
+    assert table.text(table.rows[0][1]) == "1.0 (2)△"
+    assert table.notes[-1] == "△ of fewer than five runs of a model: too few to conclude anything from"

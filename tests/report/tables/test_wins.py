@@ -23,6 +23,8 @@ def test_shares_of_wins_by_hand(make_run):
         "100 labels, lowest Gap_ST, 2 cases",
     )
     shares = {row[0]: [number.value for number in row[1:]] for row in table.rows}
+    assert {number.all_marks for row in table.rows for number in row[1:]} == {"△"}  # one VAE
+    assert table.notes[-1].startswith("△ of fewer than five runs")
     assert shares == {"VAE, BCE": [75.0, 25.0, 75.0], "D-VAE, cross-entropy": [25.0, 75.0, 25.0]}
 
 

@@ -12,6 +12,7 @@ from lddr.runs.index import Run
 
 GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 MARGIN = 0.05
+PARALLEL = 10  # degrees from an axis up to which a line of the grid is parallel to it
 
 
 @house_style()
@@ -33,6 +34,14 @@ def space_of(run: Run) -> NDArray:
         raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
     indices = loaded.dataset.space.indices_of(np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1))
     return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
+
+
+def axis_angle(points: NDArray) -> float:
+    """How far a grid is turned: the root mean square angle, in degrees, of its lines with an axis of their own."""
+    moved = np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)])  # (factors, latents)
+    shares = moved / np.maximum(moved.sum(1, keepdims=True), 1e-12)
+    share = max(min(shares[0, 0], shares[1, 1]), min(shares[0, 1], shares[1, 0]))
+    return float(np.degrees(np.arccos(np.sqrt(share))))
 
 
 def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.latent_grid import GRID, draw_grid, space_of
+from lddr.report.few import few_mark, few_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.pairs import pairs
@@ -34,12 +35,13 @@ def circles(groups: Sequence[Group]) -> Drawn:
         _draw_scores(row[1], model, members, top)
         _draw_spaces(row[2:], members)
     told = " and ".join(
-        f"{len(members)} runs of the {model_title(model)} (median MIG {np.median(scores_of(members, 'mig')):.2f})"
+        f"{len(members)} runs of the {model_title(model)} (median MIG {_median(members)})"
         for model, members in families.items()
     )
     caption = (
         f"Column 1: circles as they are drawn, and a grid of their positions. Column 2: the MIG of {told}, best first; "
         "the star is the median. The others: the same grid in the latent spaces of some of them, the ringed ones."
+        f"{few_told(told)}"
     )
     return Drawn(figure, caption)
 
@@ -86,12 +88,15 @@ def _draw_scores(axes: Axes, model: str, members: Sequence[Run], top: float) -> 
     axes.plot(places, scores, "o", color=colour(model), markeredgecolor=INK, markeredgewidth=0.4, markersize=4.5)
     axes.plot(shown, scores[shown - 1], "o", color="none", markeredgecolor=INK, markersize=9, label="shown")
     axes.plot((len(members) + 1) / 2, np.median(scores), "*", color=HIGHLIGHT, markersize=13, label="median")
-    axes.annotate(
-        f"median {np.median(scores):.2f}", (0.97, 0.95), xycoords="axes fraction", ha="right", va="top", color=HIGHLIGHT
-    )
+    note: Any = {"xycoords": "axes fraction", "ha": "right", "va": "top", "color": HIGHLIGHT}
+    axes.annotate(f"median {_median(members)}", (0.97, 0.95), **note)
     axes.grid(axis="y")
     axes.set(title=f"{model_title(model)}: {len(members)} runs", xlabel="place", ylabel="MIG")
     axes.set(xlim=(0, len(members) + 1), ylim=(0, max(1.25 * top, 0.1)), box_aspect=1)
+
+
+def _median(members: Sequence[Run]) -> str:
+    return f"{np.median(scores_of(members, 'mig')):.2f}{few_mark(len(members))}"
 
 
 def _draw_spaces(row: Sequence[Axes], members: Sequence[Run]) -> None:

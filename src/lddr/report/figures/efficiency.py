@@ -6,8 +6,9 @@ import numpy as np
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.heat_maps import HeatMap, heat_maps
+from lddr.report.few import few_mark, few_told
 from lddr.report.figures.figure import Drawn, figures
-from lddr.report.groups import Group
+from lddr.report.groups import Group, scores_of
 from lddr.report.ranks import FEWEST, efficiencies, metric_columns, spearman
 
 TOLD = (
@@ -25,7 +26,7 @@ def efficiency(groups: Sequence[Group]) -> Drawn:
             f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics and downstream scores; "
             "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
         )
-    return Drawn(heat_maps(maps), TOLD)
+    return Drawn(heat_maps(maps), TOLD + few_told(*(column for drawn in maps for column in drawn.columns)))
 
 
 def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
@@ -38,7 +39,8 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
         for dataset, members in chosen.items():
             scores, metrics = [run.number(score) for run in members], metric_columns(members)
             values = [spearman(metrics.get(title, [None] * len(members)), scores) for title in titles]
-            known |= {} if np.isnan(values).all() else {dataset: values}
+            if not np.isnan(values).all():
+                known[dataset + few_mark(len(scores_of(members, score)))] = values
         if known:
             maps.append(HeatMap(learner, tuple(titles), tuple(known), np.array(list(known.values())).T))
     return maps

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.heat_maps import HeatMap, correlations, heat_maps
+from lddr.report.few import few_mark, few_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.ranks import FEWEST, metric_columns, selector_columns
@@ -23,7 +24,7 @@ def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
             f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics; "
             "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
         )
-    return Drawn(heat_maps(maps), SELECTORS_TOLD)
+    return Drawn(heat_maps(maps), SELECTORS_TOLD + few_told(*(drawn.title for drawn in maps)))
 
 
 def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMap]:
@@ -33,5 +34,5 @@ def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMa
         members = group.unsupervised(*models)
         left, right = selector_columns(members), metric_columns(members)
         if len(members) >= FEWEST and left and right:
-            maps.append(correlations(left, right, f"{group.title} ({len(members)} runs)"))
+            maps.append(correlations(left, right, f"{group.title} ({len(members)} runs){few_mark(len(members))}"))
     return maps

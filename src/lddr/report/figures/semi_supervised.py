@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lddr.report.few import few_mark, few_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour, hatch
@@ -22,7 +23,7 @@ def semi_supervised(groups: Sequence[Group]) -> Drawn:
         axes = panels[rows.index(standing.labels), columns.index(standing.rule)]
         axes.set_axis_on()
         _draw_bars(axes, standing, list(titles))
-        axes.set_title(f"{standing.rule}, {standing.labels} labels")
+        axes.set_title(f"{standing.rule}, {standing.labels} labels{few_mark(standing.fewest)}")
     panels[0, 0].set_yticks(range(len(titles)), titles.values())
     panels[0, 0].set(ylim=(len(titles) - 0.5, -0.5), xlim=(0, _limit(found)))
     for axes in panels[-1]:
@@ -49,4 +50,5 @@ def _caption(found: Sequence[Standing]) -> str:
         f"How often each method has the best score, over {many} cases (a metric on a dataset), when a method is stood "
         "for by the median of its runs, by the run with the lowest risk R_s on the labels kept apart, or by the one "
         "with the lowest Gap_ST (Gaussian methods, which have none: the lowest R_s). Ties are shared."
+        f"{few_told(*(few_mark(standing.fewest) for standing in found))}"
     )

@@ -1,12 +1,15 @@
 """Reconstructions and latent categories of one exemplary run (paper, Figure 8)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
+from math import inf
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.drawing.traversals import draw_picture, draw_traversal, traversals, traversals_told
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.loaded import LoadedRun
+from lddr.report.palette import is_discrete
 from lddr.report.style import new_figure
 from lddr.runs.index import Run
 
@@ -32,16 +35,19 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
 
 
 def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
-    """On the first dataset that has one, the masked run with the lowest R_s, else the run with the largest ELBO."""
-    supervised = [(group, group.supervised) for group in groups if group.supervised]
-    masked = [(group, [run for run in runs if run.value("supervision") == "masked"]) for group, runs in supervised]
-    pools = [
-        *((group, runs) for group, runs in masked if runs),
-        *supervised,
-        *((group, [*group.runs]) for group in groups),
+    """A masked D-VAE where there is one, else what comes nearest; of several, that with the lowest R_s or largest ELBO.
+
+    The first dataset that has such a run is taken.
+    """
+    kinds: list[Callable[[Run], bool]] = [
+        lambda run: run.value("supervision") == "masked" and run.value("model") == "dvae",
+        lambda run: run.value("supervision") == "masked",
+        lambda run: run.value("supervision") is not None,
+        lambda run: is_discrete(str(run.value("model"))),
+        lambda run: True,
     ]
-    if not pools:
-        raise UndefinedError("there is no finished run whose model could be shown")
-    group, runs = pools[0]
-    score, sign = ("validation_risk", 1) if supervised else ("elbo", -1)
-    return group, min(runs, key=lambda run: (sign * run.scores.get(score, sign * float("inf")), run.name))
+    for kind, group in product(kinds, groups):
+        if members := [run for run in group.runs if kind(run)]:
+            score, sign = ("validation_risk", 1) if members[0].value("supervision") else ("elbo", -1)
+            return group, min(members, key=lambda run: (sign * run.scores.get(score, sign * inf), run.name))
+    raise UndefinedError("there is no finished run whose model could be shown")

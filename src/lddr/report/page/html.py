@@ -150,7 +150,7 @@ def _number(table: Table, number: Number) -> str:
         text += f' <span class="spread">[{table.digits(number.low)}, {table.digits(number.high)}]</span>'
     if number.count is not None:
         text += f' <span class="count">({number.count})</span>'
-    return text + (f"<sup>{escape(number.marks)}</sup>" if number.marks else "")
+    return text + (f"<sup>{escape(number.all_marks)}</sup>" if number.all_marks else "")
 
 
 def _downloads(table: Table) -> str:

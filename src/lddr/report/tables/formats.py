@@ -35,6 +35,7 @@ LATEX = {
     "°": r"$^\circ$",
     "§": r"$^\S$",
     "¶": r"$^\P$",
+    "△": r"$^\triangle$",
     "*": "$^*$",
     "–": "--",
     "→": r"$\to$",
@@ -75,7 +76,7 @@ def comma_separated(table: Table) -> str:
     return text.getvalue()
 
 
-PARTS = {"low": "25 %", "high": "75 %", "count": "runs", "marks": "marks"}
+PARTS = {"low": "25 %", "high": "75 %", "count": "runs", "all_marks": "marks"}
 
 
 def _parts(heading: str, cells: Sequence[Cell]) -> list[list[object]]:

@@ -33,7 +33,7 @@ def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
     case = case_of("", runs, pair, metric)
     if case is None or case.gain is None:
         return None
-    return Number(case.gain, count=len(case.gaussian) + len(case.discrete))
+    return Number(case.gain, count=len(case.gaussian) + len(case.discrete), fewest=case.fewest)
 
 
 def _told(groups: Sequence[Group], pair: Pair) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lddr.report.exhibits import Exhibits
+from lddr.report.few import MARK, MEANING, few_mark
 
 if TYPE_CHECKING:
     from lddr.report.groups import Group
@@ -17,6 +18,7 @@ MARKS = {  # what a mark behind a number says; the sentence ends with what exact
     "°": "images drawn here, not read from the official file",
     "§": "other settings than the paper's",
     "¶": "other metric settings than the published ones",
+    MARK: MEANING,
     "*": "quoted by the paper from Locatello et al. (2019)",
 }
 COUNTED = "In round brackets: the number of runs"
@@ -33,6 +35,13 @@ class Number:
     count: int | None = None
     marks: str = ""
     best: bool = False
+    fewest: int | None = None  # runs of each model it rests on, at least; when left out, as many as are counted
+
+    @property
+    def all_marks(self) -> str:
+        """With that of few runs."""
+        counted = [count for count in (self.fewest, self.count) if count is not None]
+        return self.marks + (few_mark(counted[0]) if counted else "")
 
 
 Cell = Number | str | None
@@ -56,7 +65,7 @@ class Table:
             return EMPTY if cell is None else cell
         spread = "" if cell.low is None else f" [{self.digits(cell.low)}, {self.digits(cell.high)}]"
         count = "" if cell.count is None else f" ({cell.count})"
-        return self.digits(cell.value) + spread + count + cell.marks
+        return self.digits(cell.value) + spread + count + cell.all_marks
 
     def digits(self, value: float | None) -> str:
         """A number with the decimals of this table; never "-0.0"."""
@@ -65,7 +74,7 @@ class Table:
     def with_notes(self, first: str, found: Mapping[str, Iterable[str]]) -> "Table":
         """The same with what its marks mean: mark → what exactly is different."""
         cells = [cell for row in self.rows for cell in row if isinstance(cell, Number)]
-        used = [mark for mark in MARKS if any(mark in cell.marks for cell in cells)]
+        used = [mark for mark in MARKS if any(mark in cell.all_marks for cell in cells)]
         details = {mark: ", ".join(found.get(mark, ())) for mark in used}
         notes = [f"{mark} {MARKS[mark]}" + (f": {details[mark]}" if details[mark] else "") for mark in used]
         return replace(self, notes=(*self.notes, first, *notes))
@@ -77,11 +86,6 @@ def spread(values: Sequence[float], marks: str = "") -> Number | None:
         return None
     low, middle, high = np.quantile(np.asarray(values, dtype=float), [0.25, 0.5, 0.75]).tolist()
     return Number(middle, low, high, len(values), marks)
-
-
-def without_quartiles(number: Number | None) -> Number | None:
-    """The middle alone."""
-    return None if number is None else replace(number, low=None, high=None)
 
 
 def with_best(cells: Sequence[Cell]) -> list[Cell]:

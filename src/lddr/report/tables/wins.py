@@ -19,9 +19,9 @@ def wins(groups: Sequence[Group]) -> Table:
     found, titles = standings(main), methods(main)
     columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
     rows = tuple(zip(titles.values(), *columns.values(), strict=True))
-    return Table("", "", ("Model", *columns), rows, NOTES)
+    return Table("", "", ("Model", *columns), rows, NOTES[:1]).with_notes(NOTES[1], {})
 
 
 def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
     shares = [standing.shares.get(name) for name in names]
-    return with_best([None if value is None else Number(value) for value in shares])
+    return with_best([None if value is None else Number(value, fewest=standing.fewest) for value in shares])
