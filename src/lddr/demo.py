@@ -79,4 +79,5 @@ def draw_spaces(study: Study, out: Path) -> dict[str, dict[str, float]]:
 def about(dataset: Dataset) -> dict[str, object]:
     """What a dataset holds, in numbers and names."""
     factors = {factor.name: factor.size for factor in dataset.space.factors}
-    return {"images": len(dataset), "shape": list(dataset.image_shape), "factors": factors, "about": dataset.summary}
+    words = (type(dataset).__doc__ or "").partition("\n")[0]
+    return {"images": len(dataset), "shape": list(dataset.image_shape), "factors": factors, "about": words}

@@ -42,7 +42,7 @@ NOISE = {  # chance is 1 / factors for votes, the share of the favourite for acc
 class Pixels(Dataset):
     """Images whose first pixels are their factors, and whose others are noise: a hidden factor decides it."""
 
-    name, summary, origin, image_shape = "pixels", "factors as pixels", "drawn", (2, 3, 1)
+    name, origin, image_shape = "pixels", "drawn", (2, 3, 1)
     space = FactorGrid((Factor("a", 4), Factor("b", 3), Factor("c", 2)), hidden=(Factor("noise", 50),))
     noise = np.random.default_rng(0).integers(256, size=(space.size, 3))
 

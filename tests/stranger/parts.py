@@ -91,7 +91,7 @@ class GuessObjective(Objective):
 class Stripes(Dataset):
     """A horizontal stripe: where, and how bright."""
 
-    name, title, summary, origin = "stripes", "Stripes", "a stripe", "drawn"
+    name, title, origin = "stripes", "Stripes", "drawn"
     space = FactorGrid((Factor("row", 14), Factor("brightness", 4)))
     image_shape = (16, 16, 1)
 

@@ -27,7 +27,6 @@ class CarsSized(Dataset):
 
     name = "cars3d-sized"
     origin = "drawn"
-    summary = "rooms by the numbers of Cars3D"
 
     def __init__(self) -> None:
         self._rooms = load_dataset("rooms")

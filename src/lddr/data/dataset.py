@@ -19,7 +19,6 @@ class Dataset(ABC):
 
     name: str
     title: str  # as people write it, in figures and tables
-    summary: ClassVar[str]
     origin: str  # where the images come from: "drawn", "official files", "your own"
     needs_files: ClassVar[bool] = False  # whether there is nothing to see without files that come from elsewhere
     space: FactorSpace

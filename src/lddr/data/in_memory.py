@@ -28,7 +28,6 @@ def as_images(images: ArrayLike, shape: tuple[int, int, int] | None = None) -> N
 class ArrayDataset(Dataset):
     """An array of images, with or without a factor space; its name tells its content."""
 
-    summary = "an array of images"
     origin = "your own"
 
     def __init__(self, images: ArrayLike, space: FactorSpace | None = None) -> None:

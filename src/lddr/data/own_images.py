@@ -29,7 +29,6 @@ VERSION = 1  # of what becomes of a picture: another one makes the cached arrays
 class OwnImages(Dataset):
     """Images of a folder or an .npz file, numbered in the order of their paths or of the array."""
 
-    summary = "a folder of PNG or JPEG files, or an .npz file"
     origin = "your own"
 
     def __init__(self, path: Path, resolution: int = 64) -> None:

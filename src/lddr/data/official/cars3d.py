@@ -24,7 +24,6 @@ class Cars3D(Official):
 
     name = "cars3d"
     title = "Cars3D"
-    summary = "Cars3D: 183 cars seen from 24 sides and 4 heights"
     files = ((FOLDER,),)
     remotes = (
         Remote(

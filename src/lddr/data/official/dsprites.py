@@ -41,7 +41,6 @@ class DSprites(Official):
     title = "dSprites"
     origin = "redrawn or official file"
     needs_files = False
-    summary = "dSprites: square, ellipse, heart in every place, size and turn"
     files = ((f"{PATH}.npz", f"{PATH}.hdf5"),)
     remotes = (
         Remote(
@@ -116,7 +115,6 @@ class ColorDSprites(DSprites):
 
     name = "color_dsprites"
     title = "C-dSprites"
-    summary = "dSprites in random colours (the colour is no factor)"
     image_shape = (SIDE, SIDE, 3)
     is_fixed = False
 
@@ -130,7 +128,6 @@ class NoisyDSprites(DSprites):
 
     name = "noisy_dsprites"
     title = "N-dSprites"
-    summary = "dSprites on random noise"
     image_shape = (SIDE, SIDE, 3)
     is_fixed = False
 

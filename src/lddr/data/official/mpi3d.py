@@ -68,7 +68,6 @@ class MPI3DToy(MPI3D):
 
     name = "mpi3d_toy"
     title = "MPI3D (toy)"
-    summary = "MPI3D: a robot arm and an object, simply drawn"
     files = _file("mpi3d_toy")
     remotes = _remotes("mpi3d_toy", "55889cb7c7dfc655d6e0277beee88868")
 
@@ -79,7 +78,6 @@ class MPI3DRealistic(MPI3D):
 
     name = "mpi3d_realistic"
     title = "MPI3D (realistic)"
-    summary = "MPI3D: a robot arm and an object, realistically drawn"
     files = _file("mpi3d_realistic")
     remotes = _remotes("mpi3d_realistic", "59a6225b88b635365f70c91b3e52f70f")
 
@@ -90,6 +88,5 @@ class MPI3DReal(MPI3D):
 
     name = "mpi3d_real"
     title = "MPI3D (real)"
-    summary = "MPI3D: a robot arm and an object, photographed"
     files = _file("mpi3d_real")
     remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802", may_differ=True)  # replaced 2025-04-17

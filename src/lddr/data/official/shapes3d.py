@@ -21,7 +21,6 @@ class Shapes3D(Official):
 
     name = "shapes3d"
     title = "Shapes3D"
-    summary = "Shapes3D: a coloured object in a coloured room, seen from 15 sides"
     files = ((HDF5, NPZ),)
     remotes = (
         Remote(

@@ -44,7 +44,6 @@ class SmallNORB(Official):
 
     name = "smallnorb"
     title = "SmallNORB"
-    summary = "SmallNORB: grey photographs of toys (which toy of its category is a hidden factor)"
     files = tuple((f"small_norb/{name}", f"small_norb/{name}.gz") for name in PUBLISHED)
     remotes = tuple(
         Remote(path=f"small_norb/{name}.gz", url=f"{ADDRESS}/{name}.gz", checksum=f"sha256:{digest}", size=size)

@@ -35,7 +35,6 @@ class Circles(Dataset):
 
     name = "circles"
     title = "Circles"
-    summary = "one disc, anywhere (the paper's Circles)"
     origin = "drawn"
     space = FactorGrid(
         tuple(Factor(axis, VALUES, tuple(np.linspace(LOW, HIGH, VALUES).tolist())) for axis in ("x", "y"))

@@ -51,7 +51,6 @@ class Rooms(Dataset):
 
     name = "rooms"
     title = "rooms"
-    summary = "A coloured object in a coloured room: Shapes3D drawn here."
     origin = "drawn"
     space = FactorGrid(
         (
