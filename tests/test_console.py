@@ -202,8 +202,8 @@ def test_a_sentence_is_a_line_on_stderr(capsys, monkeypatch):
 
 
 def test_a_table_folds_what_is_too_long():
-    narrow = console.Console(width=20, file=io.StringIO())
-    shown = table("name", "words")
-    shown.add_row("a", "b" * 40)
-    narrow.print(shown)
-    assert narrow.file.getvalue().count("b") == 40
+    shown, written = table("name", numbers=["words"]), io.StringIO()
+    shown.add_row("[a]", "b" * 40)
+    console.show(shown, width=20, file=written)
+    assert written.getvalue().count("b") == 40
+    assert "[a]" in written.getvalue()

@@ -2,12 +2,13 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from lddr.errors import UserError
+from lddr.errors import UserError, unknown
 
+T = TypeVar("T")
 ORDERS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -37,6 +38,14 @@ class Condition:
         choices = [self.wanted, *(text.strip() for text in self.wanted.split(","))]  # a value may have commas itself
         return any(_same(value, text) for text in choices) == (self.comparison != "!=")
 
+    def check(self, values: Iterable[Any]) -> None:
+        """Refuse to order words, or by a word."""
+        there = [value for value in values if value is not None]
+        if self.is_order and there and all(isinstance(value, str) for value in there):
+            raise UserError(f"{self.name} holds words, which are not ordered; compare it with = or !=")
+        if self.is_order and as_number(self.wanted) is None:
+            raise UserError(f"{self.name} holds numbers; compare it with a number, not {self.wanted!r}")
+
 
 def parse_condition(text: str) -> Condition:
     """From "mig>0.3"."""
@@ -44,6 +53,21 @@ def parse_condition(text: str) -> Condition:
     if match is None or not match[3]:
         raise UserError(f"cannot read the condition {text!r}; write it like model=dvae, gamma=10,20 or seed<5")
     return Condition(*match.groups())
+
+
+def meeting(things: Iterable[T], texts: Iterable[str], value: Callable[[T, str], Any], known: Iterable[str]) -> list[T]:
+    """The things that meet all conditions; what has no value of a name is "none".
+
+    Refused are names that are not known, and an order between words.
+    """
+    left, names = list(things), list(known)
+    for condition in map(parse_condition, texts if left else ()):
+        if condition.name not in names:
+            raise UserError(unknown("column", condition.name, [name for name in names if "." not in name]))
+        condition.check(value(thing, condition.name) for thing in left)
+        found = [(thing, value(thing, condition.name)) for thing in left]
+        left = [thing for thing, each in found if condition.holds("none" if each is None else each)]
+    return left
 
 
 def as_number(value: Any) -> float | None:

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from time import perf_counter
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from rich import progress as rich_progress
-from rich.console import Console
-from rich.table import Column, Table
+from lddr.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from rich import console as rich_console
+    from rich import progress as rich_progress
+    from rich import table as rich_table
+else:  # whoever only wants to say something need not wait for it
+    rich_console, rich_progress, rich_table = map(LazyModule, ("rich.console", "rich.progress", "rich.table"))
 
 Thing = TypeVar("Thing")
 EVERY = {"bar": 0.2, "lines": 10.0}  # seconds between two looks at the progress
@@ -24,17 +29,29 @@ def say(sentence: str) -> None:
         print(f"lddr: {sentence}", file=sys.stderr, flush=True)
 
 
-def table(*headings: str, **options: Any) -> Table:
-    """A table without lines, in which long words are folded and none is cut."""
-    plain = Table(box=None, header_style="bold", pad_edge=False, **options)
+def table(*headings: str, numbers: Iterable[str] = (), title: str | None = None) -> "rich_table.Table":
+    """A table without lines, in which long words are folded and none is cut; columns of numbers follow."""
+    plain = rich_table.Table(box=None, header_style="bold", pad_edge=False, title=title)
     for heading in headings:
         plain.add_column(heading, overflow="fold")
+    for heading in numbers:
+        plain.add_column(heading, overflow="fold", justify="right")
     return plain
+
+
+def show(shown: Any, style: str | None = None, **options: Any) -> None:
+    """Print a table or a text as it is: nothing in it is markup."""
+    rich_console.Console(markup=False, highlight=False, **options).print(shown, style=style)
+
+
+def width() -> int:
+    """How many characters go on a line."""
+    return rich_console.Console().width
 
 
 def watched(things: Iterable[Thing], doing: str, quiet: bool = False) -> Iterable[Thing]:
     """The things one after the other, with a bar that vanishes at the end."""
-    console = Console(stderr=True)
+    console = rich_console.Console(stderr=True)
     hidden = quiet or not console.is_terminal
     return rich_progress.track(things, doing, console=console, transient=True, disable=hidden)
 
@@ -43,9 +60,9 @@ def clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-def text_column(text: str, **options: Any) -> rich_progress.TextColumn:
+def text_column(text: str, **options: Any) -> "rich_progress.TextColumn":
     """A column of a display; it is one line, whatever is in it."""
-    return rich_progress.TextColumn(text, markup=False, table_column=Column(no_wrap=True, **options))
+    return rich_progress.TextColumn(text, markup=False, table_column=rich_table.Column(no_wrap=True, **options))
 
 
 class Speed:
@@ -75,9 +92,9 @@ class Speed:
 class Display:
     """Progress on stderr: bars on a terminal, drawn only when they are told to; lines elsewhere; nothing when quiet."""
 
-    def __init__(self, *columns: rich_progress.ProgressColumn, quiet: bool = False) -> None:
+    def __init__(self, *columns: "rich_progress.ProgressColumn", quiet: bool = False) -> None:
         self.quiet = quiet or sys.stderr is None
-        self.console = Console(stderr=True, highlight=False)
+        self.console = rich_console.Console(stderr=True, highlight=False)
         self.bars: rich_progress.Progress | None = None
         if not self.quiet and sys.stderr.isatty() and self.console.is_interactive:
             redirect = bool(sys.stdout and sys.stdout.isatty())  # what is piped out of stdout stays there
@@ -159,7 +176,7 @@ class TaskBars:
     """A bar for each of some tasks that take long; where there is no terminal, a line for each that took long."""
 
     def __init__(self, quiet: bool = False) -> None:
-        console = Console(stderr=True)
+        console = rich_console.Console(stderr=True)
         hidden = quiet or not console.is_terminal
         self._lines = not quiet and hidden
         columns = text_column("{task.description}"), rich_progress.BarColumn(), rich_progress.TaskProgressColumn()

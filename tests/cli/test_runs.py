@@ -64,7 +64,7 @@ def test_conditions(where, seeds, runs, capsys):
 @pytest.mark.parametrize(
     ("where", "sentence"),
     [
-        ("migg>0.3", r"no run has a column 'migg'; did you mean 'mig'\? There are: run, .*model.*mig"),
+        ("migg>0.3", r"unknown column 'migg'; did you mean 'mig'\?"),
         ("model>dvae", "model holds words, which are not ordered"),
         ("mig>high", "mig holds numbers; compare it with a number, not 'high'"),
         ("mig", "cannot read the condition 'mig'"),

@@ -112,7 +112,7 @@ def test_images_that_changed_are_refused_before_a_run_is_scored_or_continued(tmp
     changed = RunFolder(folder)
     from lddr.runs import folder as module
 
-    module._loaded.cache_clear()
+    module.loaded.cache_clear()
     with pytest.raises(UserError, match=r"are no longer those .* was trained on; put them back"):
         _ = changed.dataset
     changed.scores_file.unlink()

@@ -34,7 +34,7 @@ class FakeRay:
         return lambda function: SimpleNamespace(options=lambda name: SimpleNamespace(remote=self.submit))
 
     def submit(self, order):
-        seed = order.settings["training"]["seed"]
+        seed = order.config.training.seed
         self.attempts[seed] = self.attempts.get(seed, 0) + 1
         self.flying.append((seed, self.attempts[seed]))
         self.most = max(self.most, len(self.flying))

@@ -15,7 +15,7 @@ from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # put back afterwards: a worker goes to where the sweep was started
     config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4)
-    return Order(config.as_dict(), tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, Machine("cpu", 1, quiet=True))
+    return Order(config, tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, Machine("cpu", 1, quiet=True))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_goes_wrong_is_kept_and_gone_when_it_went_well(order, folder, monke
         raise ValueError("odd")
 
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "_dataset", odd)
+        patch.setattr(worker, "loaded", odd)
         assert carry_out(order) == Answer("failed", "ValueError: odd")
     assert "in odd" in (folder / "error.txt").read_text()
     assert carry_out(order).state == "finished"
@@ -62,7 +62,7 @@ def test_what_goes_wrong_is_kept_and_gone_when_it_went_well(order, folder, monke
 
 
 def test_a_users_mistake_is_refused(order):
-    answer = carry_out(replace(order, settings=order.settings | {"dataset": "./nowhere"}))
+    answer = carry_out(replace(order, config=replace(order.config, dataset="./nowhere")))
     assert answer.state == "refused"
     assert "nowhere" in answer.error
 
@@ -84,8 +84,8 @@ def test_a_relative_dataset_counts_from_where_the_sweep_was_started(order, tmp_p
     home = tmp_path / "home"
     home.mkdir()
     np.savez(home / "mine.npz", images=np.zeros((8, 16, 16), np.uint8))
-    settings = configure("vae", "mine.npz", "quick", resolution=16, width=4, steps=2, batch_size=4).as_dict()
-    answer = carry_out(replace(order, settings=settings, home=home, metrics=()))
+    config = configure("vae", "mine.npz", "quick", resolution=16, width=4, steps=2, batch_size=4)
+    answer = carry_out(replace(order, config=config, home=home, metrics=()))
     assert answer == Answer("finished", trained=True)
     assert Path.cwd() == home
 

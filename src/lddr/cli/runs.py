@@ -1,18 +1,19 @@
 """`lddr runs ls`, `lddr runs show` and `lddr runs diff`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
+from lddr import console
 from lddr.cli.app import LEFT_OUT, ColumnNames, Conditions, Folder, Roots, RunName, Whole, app
 from lddr.errors import UserError
-
-if TYPE_CHECKING:
-    from lddr.runs.index import Run, Value
+from lddr.runs.filters import check_columns, known_columns, matching, ordered
+from lddr.runs.index import Run, Value, find_run, flat_settings, gather
+from lddr.runs.tables import print_runs, shown
 
 runs = SubcommandApp()
 app.command(runs, name="runs", help="List, show and compare run folders.")
@@ -41,9 +42,6 @@ def list_(
         json: Print JSON: every digit, and all columns unless some are named.
         csv: Print CSV, likewise.
     """
-    from lddr.runs.filters import check_columns, known_columns, matching, ordered
-    from lddr.runs.index import gather
-
     if limit is not None and limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}")
     found = gather(folders)
@@ -54,7 +52,8 @@ def list_(
     if json or csv:
         _print_plain(kept, columns or known_columns(kept), as_json=json)
     else:
-        _print_table(kept, columns, sort)
+        if kept:
+            print_runs(kept, columns, sort)
         _print_notes(found, chosen, kept, folders)
 
 
@@ -66,23 +65,13 @@ def show(run: RunName, root: Folder = Path("runs")) -> None:
         run: A run's folder, or a part of its name or its fingerprint.
         root: Where to look for it.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
-    from lddr.console import table
-    from lddr.runs.index import find_run
-
     found = find_run(run, root)
-    facts = {"folder": str(found.folder), "state": _state(found), "dataset": found.value("dataset")}
-    sections: dict[str, Mapping[str, Value]] = {
-        "settings that differ from the defaults": _unusual(found) or {"none": ""},
-        "scores": found.scores or {"none": "yet"},
-        "undefined scores": found.files.undefined,
-    }
-    shown = table("", escape(found.name))
-    for row in (*_rows(facts), *_sections(sections)):
-        shown.add_row(*row)
-    Console().print(shown)
+    table = console.table("", found.name)
+    _add_rows(table, {"folder": str(found.folder), "state": _state(found), "dataset": found.value("dataset")})
+    _add_section(table, "settings that differ from the defaults", _unusual(found) or {"none": ""})
+    _add_section(table, "scores", found.scores or {"none": "yet"})
+    _add_section(table, "undefined scores", found.files.undefined)
+    console.show(table)
 
 
 @runs.command
@@ -94,56 +83,33 @@ def diff(first: RunName, second: RunName, root: Folder = Path("runs")) -> None:
         second: The other one.
         root: Where to look for them.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
-    from lddr.console import table
-    from lddr.runs.filters import known_columns
-    from lddr.runs.index import find_run
-    from lddr.runs.tables import shown
-
     one, other = find_run(first, root), find_run(second, root)
     columns = [name for name in known_columns([one, other]) if name not in ("run", "name", "folder")]
     names = [name for name in columns if one.value(name) != other.value(name)]
     if not names:
         print("the two runs have the same settings and scores")
         return
-    found = table("", escape(one.run), escape(other.run), "difference")
+    table = console.table("", one.run, other.run, "difference")
     for name in names:
         left, right = one.number(name), other.number(name)
         difference = "" if left is None or right is None else f"{right - left:+.4g}"
-        found.add_row(name, *(escape(shown(run.value(name))) for run in (one, other)), difference)
-    Console().print(found)
+        table.add_row(name, *(shown(run.value(name)) for run in (one, other)), difference)
+    console.show(table)
 
 
-def _print_table(found: "Sequence[Run]", columns: Sequence[str], sort: str | None) -> None:
-    from rich.console import Console
-
-    from lddr.console import say
-    from lddr.runs.tables import default_columns, print_runs
-
-    if not found:
-        return
-    hidden = print_runs(found, columns or default_columns(found, sort), Console(), all_columns=bool(columns))
-    if hidden:
-        say(f"no room for {', '.join(hidden)}: name them in --columns, or use --csv or --json")
-
-
-def _print_notes(found: "Sequence[Run]", chosen: "Sequence[Run]", kept: "Sequence[Run]", roots: Sequence[Path]) -> None:
+def _print_notes(found: Sequence[Run], chosen: Sequence[Run], kept: Sequence[Run], roots: Sequence[Path]) -> None:
     """How many there were, and what is wrong with the broken ones."""
-    from lddr.console import say
-
     if not found:
-        say(f"no runs below {', '.join(map(str, roots))}; train one with: lddr train")
+        console.say(f"no runs below {', '.join(map(str, roots))}; train one with: lddr train")
     elif not chosen:
-        say(f"none of the {len(found)} runs is like that")
+        console.say(f"none of the {len(found)} runs is like that")
     elif len(kept) < len(found):
-        say(f"{len(kept)} of {len(found)} runs")
+        console.say(f"{len(kept)} of {len(found)} runs")
     for run in islice((run for run in kept if run.state == "broken"), 10):
-        say(f"{run.folder} is broken: {run.reason}")
+        console.say(f"{run.folder} is broken: {run.reason}")
 
 
-def _print_plain(found: "Sequence[Run]", columns: Sequence[str], as_json: bool) -> None:
+def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) -> None:
     """Every digit, for other programs."""
     import csv
     import json
@@ -158,7 +124,7 @@ def _print_plain(found: "Sequence[Run]", columns: Sequence[str], as_json: bool) 
     writer.writerows(rows)
 
 
-def _state(run: "Run") -> str:
+def _state(run: Run) -> str:
     if run.state == "broken":
         return f"broken: {run.reason}"
     if run.state == "training":
@@ -166,10 +132,9 @@ def _state(run: "Run") -> str:
     return run.state
 
 
-def _unusual(run: "Run") -> "dict[str, Value]":
+def _unusual(run: Run) -> dict[str, Value]:
     """The settings that are not the paper's; all of them if this version does not know the model."""
     from lddr.config import configure
-    from lddr.runs.index import flat_settings
 
     try:
         usual = flat_settings(configure(str(run.value("model")), str(run.value("dataset"))).as_dict())
@@ -183,15 +148,13 @@ def _unusual(run: "Run") -> "dict[str, Value]":
     }
 
 
-def _sections(sections: "Mapping[str, Mapping[str, Value]]") -> Iterator[tuple[str, ...]]:
-    for title, values in sections.items():
-        if values:
-            yield from ((), (f"[bold]{title}[/bold]",), *_rows(values))
+def _add_section(table: Any, title: str, values: Mapping[str, Value]) -> None:
+    if values:
+        table.add_row()
+        table.add_row(title, style="bold")
+        _add_rows(table, values)
 
 
-def _rows(values: "Mapping[str, Value]") -> list[tuple[str, ...]]:
-    from rich.markup import escape
-
-    from lddr.runs.tables import shown
-
-    return [(escape(name), escape(shown(value))) for name, value in values.items()]
+def _add_rows(table: Any, values: Mapping[str, Value]) -> None:
+    for name, value in values.items():
+        table.add_row(name, shown(value))

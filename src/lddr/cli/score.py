@@ -65,8 +65,6 @@ def evaluate(
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         force: Compute anew what is there already.
     """
-    from rich.console import Console
-
     from lddr.metrics.choice import configured, parsed, split
     from lddr.metrics.evaluate import evaluate_run
     from lddr.runs.index import finished_runs, read_run
@@ -82,7 +80,7 @@ def evaluate(
     if len(found) <= SIDE_BY_SIDE:
         _show(found)
     else:
-        print_runs(list(map(read_run, runs)), ["run", "dataset", "model", "seed", *wanted], Console(), all_columns=True)
+        print_runs(list(map(read_run, runs)), ["run", "dataset", "model", "seed", *wanted])
     print("kept in scores.json of each run")
 
 

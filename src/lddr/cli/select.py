@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import arg
 
+from lddr import console
 from lddr.cli.app import ColumnNames, Conditions, File, Roots, app
 from lddr.errors import UserError
+from lddr.files import write_json
+from lddr.runs.filters import check_columns, matching
+from lddr.runs.index import Run, gather
+from lddr.runs.tables import shown
+from lddr.selection.selector import selectors
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
-    from lddr.runs.index import Run
-    from lddr.selection.encoding import RunEncoder
     from lddr.selection.ranking import Selection
     from lddr.selection.report import Choice, Correlation, Judgement
 
@@ -49,19 +52,18 @@ def select(
         json: With --report: print JSON instead of tables.
         quiet: Print nothing but the chosen folder.
     """
-    from lddr.files import write_json
-    from lddr.runs.filters import matching
-    from lddr.runs.index import gather
+    from lddr.selection import ranking
     from lddr.selection.encoding import RunEncoder
+    from lddr.selection.report import judged
 
     runs, encoder = matching(gather(folders), where), RunEncoder(samples)
     path = out or _beside(folders, "selection-report.json" if report else "selection.json")
     if report:
-        judgements, scores = _judged(runs, by, metrics, encoder, quiet)
-        write_json(path, [judgement.as_dict() for judgement in judgements])
-        _print_report(judgements, scores, path, json, quiet)
+        columns = _metrics([run for run in runs if run.state == "finished"], metrics)
+        judgements = judged(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
+        _print_report(judgements, columns, path, json, quiet)
     else:
-        selection = _selected(runs, by or "gap", encoder, quiet)
+        selection = ranking.select(runs, by or "gap", encoder, quiet)
         write_json(path, selection.as_dict())
         if not quiet:
             _print_selection(selection, path)
@@ -70,63 +72,22 @@ def select(
 
 def know_selectors() -> None:
     """Let the help name the selectors that are known by now."""
-    from lddr.selection.selector import selectors
-
     known = "".join(f"    - {name}: {selectors[name].summary}\n" for name in selectors)
     first, _, arguments = (select.__doc__ or "").partition("    Args:\n")
     select.__doc__ = f"{first.splitlines()[0]}\n\n    Selectors:\n{known}\n    Args:\n{arguments}"
 
 
-def _selected(runs: "Sequence[Run]", by: str, encoder: "RunEncoder", quiet: bool) -> "Selection":
-    from lddr.selection.ranking import require_comparable, select
-    from lddr.selection.selector import find_selector
-
-    selector = find_selector(by)
-    if selector.needs == "images":
-        finished = [run for run in runs if run.state == "finished"]
-        require_comparable(finished, selector)
-        _encode(finished, encoder, quiet)
-    return select(runs, by, encoder)
-
-
-def _judged(
-    runs: "Sequence[Run]", by: str | None, given: Sequence[str], encoder: "RunEncoder", quiet: bool
-) -> "tuple[list[Judgement], list[str]]":
-    """How every selector does on every kind of runs, and by which scores."""
-    from lddr.selection.report import judged
-    from lddr.selection.selector import find_selector, selectors
-
-    names = by.split(",") if by else list(selectors)
-    finished = [run for run in runs if run.state == "finished"]
-    needs_images = any(find_selector(name).needs == "images" for name in names)
-    scores = _metrics(finished, given)
-    if needs_images:
-        _encode(finished, encoder, quiet)
-    return judged(finished, names, scores, encoder), scores
-
-
-def _metrics(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+def _metrics(runs: Sequence[Run], given: Sequence[str]) -> list[str]:
     """The scores to compare with: those that need ground truth, as far as some run has them."""
     from lddr.metrics.metric import metrics
-    from lddr.runs.filters import check_columns
 
     if not runs:
         raise UserError("there are no finished runs to report on; give the folder that holds them")
-    if given:
-        check_columns(given, runs)
-        return list(given)
+    check_columns(given, runs)
     found = [name for name in metrics if metrics[name].labels and any(name in run.scores for run in runs)]
-    if not found:
+    if not given and not found:
         raise UserError("no run has ground-truth scores to compare with; get them with: lddr evaluate RUN")
-    return found
-
-
-def _encode(runs: "Sequence[Run]", encoder: "RunEncoder", quiet: bool) -> None:
-    """Show the images to every model, with progress; the encoder remembers."""
-    from lddr.console import watched
-
-    for run in watched(runs, "encoding", quiet):
-        encoder(run)
+    return list(given) or found
 
 
 def _beside(roots: Sequence[Path], name: str) -> Path:
@@ -135,24 +96,17 @@ def _beside(roots: Sequence[Path], name: str) -> Path:
 
 def _print_selection(selection: "Selection", path: Path) -> None:
     """The head of the ranking, who was left out, and where it is written; on stderr, stdout is for the choice."""
-    from rich.console import Console
-    from rich.markup import escape
-
-    from lddr.console import say, table
-    from lddr.runs.tables import shown
-
-    ranking = table()
-    for heading in ("rank", selection.selector, "run"):
-        ranking.add_column(heading, overflow="fold", justify="left" if heading == "run" else "right")
+    table = console.table("rank", selection.selector, "run")
     for place in selection.ranking[:SHOWN]:
-        ranking.add_row(str(place.rank), shown(place.value), escape(Path(place.run).name))
-    Console(stderr=True).print(ranking)
-    say(f"{selection.summary} ({selection.better} is better), {len(selection.ranking)} runs ranked, written: {path}")
+        table.add_row(str(place.rank), shown(place.value), Path(place.run).name)
+    console.show(table, stderr=True)
+    counted = f"({selection.better} is better), {len(selection.ranking)} runs ranked"
+    console.say(f"{selection.summary} {counted}, written: {path}")
     tied = sum(place.rank == 1 for place in selection.ranking)
     if tied > 1:
-        say(f"{tied} runs share the first place; the first by name was chosen")
+        console.say(f"{tied} runs share the first place; the first by name was chosen")
     for reason, folders in selection.left_out.items():
-        say(f"{len(folders)} left out: {Path(folders[0]).name} {reason}")
+        console.say(f"{len(folders)} left out: {Path(folders[0]).name} {reason}")
 
 
 def _print_report(
@@ -160,59 +114,45 @@ def _print_report(
 ) -> None:
     import json
 
-    from rich.console import Console
-
-    from lddr.console import say
-
+    content = [judgement.as_dict() for judgement in judgements]
+    write_json(path, content)
     if as_json:
-        print(json.dumps([judgement.as_dict() for judgement in judgements], indent=1))
+        print(json.dumps(content, indent=1))
     elif not quiet:
         for judgement in judgements:
-            _print_judgement(judgement, metrics, Console())
-    say(f"written: {path}")
+            _print_judgement(judgement, metrics)
+    console.say(f"written: {path}")
 
 
-def _print_judgement(group: "Judgement", metrics: Sequence[str], console: "Console") -> None:
+def _print_judgement(found: "Judgement", metrics: Sequence[str]) -> None:
     """Two tables, in parts that fit: rank correlations with their intervals, and the scores of the chosen models."""
-    from rich.markup import escape
-
-    console.print(f"\n[bold]{escape(group.title)}[/bold], {group.runs} runs")
-    at_once = max(1, (console.width - NAME_WIDTH) // CELL_WIDTH)
+    console.show(f"\n{found.title}, {found.runs} runs", style="bold")
+    at_once = max(1, (console.width() - NAME_WIDTH) // CELL_WIDTH)
     for first in range(0, len(metrics), at_once):
         part = metrics[first : first + at_once]
-        console.print(_correlation_table(group, part))
-        console.print(_choice_table(group, part))
-    for name, reasons in group.left_out.items():
+        console.show(_correlation_table(found, part))
+        console.show(_choice_table(found, part))
+    for name, reasons in found.left_out.items():
         for reason, count in reasons.items():
-            console.print(f"{name}: {count} of {group.runs} left out, the first {escape(reason)}", style="dim")
+            console.show(f"{name}: {count} of {found.runs} left out, the first {reason}", style="dim")
 
 
-def _correlation_table(group: "Judgement", metrics: Sequence[str]) -> "Table":
-    entries = {(entry.selector, entry.metric): entry for entry in group.correlations}
-    table = _table("rank correlation", metrics)
-    for name in dict.fromkeys(entry.selector for entry in group.correlations):
+def _correlation_table(found: "Judgement", metrics: Sequence[str]) -> "Table":
+    entries = {(entry.selector, entry.metric): entry for entry in found.correlations}
+    table = console.table(f"{'rank correlation':{NAME_WIDTH - 2}}", numbers=metrics)
+    for name in dict.fromkeys(entry.selector for entry in found.correlations):
         table.add_row(name, *(_interval(entries[name, metric]) for metric in metrics))
     return table
 
 
-def _choice_table(group: "Judgement", metrics: Sequence[str]) -> "Table":
-    entries = {(entry.selector, entry.metric): entry for entry in group.choices}
-    table = _table("score of choice", metrics)
-    for name in dict.fromkeys(entry.selector for entry in group.choices):
+def _choice_table(found: "Judgement", metrics: Sequence[str]) -> "Table":
+    entries = {(entry.selector, entry.metric): entry for entry in found.choices}
+    table = console.table(f"{'score of choice':{NAME_WIDTH - 2}}", numbers=metrics)
+    for name in dict.fromkeys(entry.selector for entry in found.choices):
         table.add_row(name, *(_score(entries.get((name, metric)), "selected") for metric in metrics))
-    fullest = {entry.metric: entry for entry in sorted(group.choices, key=lambda entry: entry.runs)}
+    fullest = {entry.metric: entry for entry in sorted(found.choices, key=lambda entry: entry.runs)}
     for name in ("random", "median", "best"):
         table.add_row(f"({name})", *(_score(fullest.get(metric), name) for metric in metrics), style="dim")
-    return table
-
-
-def _table(title: str, metrics: Sequence[str]) -> "Table":
-    from lddr.console import table as plain_table
-
-    table = plain_table()
-    table.add_column(title, min_width=NAME_WIDTH - 2)
-    for metric in metrics:
-        table.add_column(metric, justify="right", overflow="fold")
     return table
 
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
+from lddr import console
 from lddr.cli.app import LEFT_OUT, Conditions, Folder, Whole, app
 from lddr.errors import UserError
+from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
 
 if TYPE_CHECKING:
@@ -53,7 +55,6 @@ def sweep(
         checkpoint_seconds: Seconds between two checkpoints of a run.
         quiet: Show no progress.
     """
-    from lddr.console import say
     from lddr.sweeps.cluster import Options, run_study
     from lddr.sweeps.study import read_study
 
@@ -68,10 +69,10 @@ def sweep(
         _check_that_images_are_here(chosen)
     outcome = run_study(chosen, out, options)
     if outcome.stopped:
-        say("stopped; start the same command again to go on")
+        console.say("stopped; start the same command again to go on")
         sys.exit(130)
     _print_scores(chosen, out)
-    say(_summary(outcome, out))
+    console.say(_summary(outcome, out))
     if outcome.failures:
         sys.exit(1)
 
@@ -91,42 +92,27 @@ def _summary(outcome: "Outcome", out: Path) -> str:
 
 
 def _told(failure: "Failure") -> str:
-    from lddr.runs.folder import RunFolder
-
     details = RunFolder(failure.folder).error_file
     return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
 
 def _print_scores(study: "Study", out: Path) -> None:
-    from rich.console import Console
-
-    from lddr.console import table
     from lddr.sweeps.medians import score_rows
 
     rows = score_rows(study, out)
-    shown = table(title=f"{study.name}: median over seeds")
-    for name in rows[0]:
-        shown.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+    model, *others = rows[0]
+    table = console.table(model, numbers=others, title=f"{study.name}: median over seeds")
     for row in rows:
-        shown.add_row(*row.values())
-    Console(width=WIDEST).print(shown)
+        table.add_row(*row.values())
+    console.show(table, width=WIDEST)
 
 
 def _print_estimate(estimate: "Estimate") -> None:
     """What is done, what is left and what it costs."""
-    from rich.console import Console
-
-    from lddr.console import table
-
-    shown = table()
-    shown.add_column("model", no_wrap=True)
-    shown.add_column("on", overflow="fold")
-    for heading in ("runs left", "ms per step", "core-hours"):
-        shown.add_column(heading, justify="right", no_wrap=True)
+    table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
     for share in estimate.shares:
-        shown.add_row(*share.in_words())
-    console = Console(highlight=False, soft_wrap=True)
+        table.add_row(*share.in_words())
     if estimate.shares:
-        console.print(shown)
+        console.show(table)
     for sentence in estimate.sentences():
-        console.print(sentence, markup=False)
+        print(sentence)

@@ -19,7 +19,7 @@ from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.runs.machine import Machine
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.feed import Feed, LabelledFeed, Labels, as_tensor
+from lddr.training.feed import as_tensor, feeds
 from lddr.training.learner import Learner
 from lddr.training.loop import train
 
@@ -50,11 +50,8 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if machine.compile:
         learner.capture()
     _write_config(config, folder, dataset)
-    training, labels = config.training, None
-    if config.supervision is not None:
-        parts = config.supervision.split(dataset)
-        labels = Labels(*(LabelledFeed(dataset, part, training.seed, training.batch_size, device) for part in parts))
-    train(learner, Feed(dataset, training.seed, training.batch_size, device), labels, folder, machine)
+    feed, labels = feeds(config, dataset, device)
+    train(learner, feed, labels, folder, machine)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)

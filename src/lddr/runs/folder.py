@@ -118,18 +118,13 @@ class RunFolder:
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
         config = self.config
-        dataset, found = _loaded(config.dataset, config.resolution)
-        self._check(dataset, found)
+        dataset = loaded(config.dataset, config.resolution)
+        self.check(dataset)
         return dataset
 
     def check(self, dataset: "Dataset") -> None:
         """Refuse images that are not those it was trained on."""
-        from lddr.data.dataset import identity
-
-        self._check(dataset, identity(dataset))
-
-    def _check(self, dataset: "Dataset", found: Content) -> None:
-        known = self.images
+        known, found = self.images, _identity(dataset)
         if tuple(known.get("shape", dataset.image_shape)) != dataset.image_shape:
             shape = tuple(known["shape"])
             raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
@@ -241,10 +236,15 @@ def _read_object(path: Path, needed: str) -> Content:
 
 
 @lru_cache(maxsize=4)
-def _loaded(name: str, resolution: int | None) -> tuple["Dataset", Content]:
-    """A dataset and what tells it from others: runs mostly share one."""
-    from lddr.data.dataset import identity
+def loaded(name: str, resolution: int | None) -> "Dataset":
+    """A dataset, kept for the next run on it."""
     from lddr.data.load import load_dataset
 
-    dataset = load_dataset(name, resolution)
-    return dataset, identity(dataset)
+    return load_dataset(name, resolution)
+
+
+@lru_cache(maxsize=4)
+def _identity(dataset: "Dataset") -> Content:
+    from lddr.data.dataset import identity
+
+    return identity(dataset)

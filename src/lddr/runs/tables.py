@@ -3,9 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.text import Text
-
+from lddr.console import say
 from lddr.runs.index import TRAINING_SCORES, Run, Value
 
 NOT_HEADLINES = ("reconstruction", "kl", "mean_picture")  # the ELBO stands for them
@@ -22,18 +20,23 @@ def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
     return ["run", *state, "dataset", "model", *knobs, *seed, *by, *headlines]
 
 
-def print_runs(runs: Sequence[Run], columns: Sequence[str], console: Console, all_columns: bool) -> list[str]:
-    """Print as many columns as fit, or all of them; gives those that were left out.
+def print_runs(runs: Sequence[Run], columns: Sequence[str] = (), sort: str | None = None) -> None:
+    """Print these columns, or as many of the usual ones as fit, and say which do not.
 
     Lines are put together here: rich takes a millisecond for each, and there may be ten thousand.
     """
-    cells = {column: _cells(runs, column) for column in columns}
-    kept = list(columns) if all_columns else _fitting(cells, console.width)
+    from rich.console import Console
+    from rich.text import Text
+
+    console, wanted = Console(), columns or default_columns(runs, sort)
+    cells = {column: _cells(runs, column) for column in wanted}
+    kept = columns or _fitting(cells, console.width)
     aligned = [_aligned(column, cells[column], _is_numeric(column, runs)) for column in kept]
     head, *lines = ("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
     console.print(Text(head, style="bold"), soft_wrap=True)
     console.file.write("".join(f"{line}\n" for line in lines))
-    return [column for column in columns if column not in kept]
+    if hidden := [column for column in wanted if column not in kept]:
+        say(f"no room for {', '.join(hidden)}: name them in --columns, or use --csv or --json")
 
 
 def _aligned(column: str, values: list[str], numeric: bool) -> list[str]:

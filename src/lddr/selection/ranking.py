@@ -41,13 +41,16 @@ class Selection:
         return asdict(self)
 
 
-def select(runs: Sequence[Run], by: str = "gap", encode: Callable[[Run], Encoded | str] | None = None) -> Selection:
+def select(
+    runs: Sequence[Run], by: str = "gap", encode: Callable[[Run], Encoded | str] | None = None, quiet: bool = True
+) -> Selection:
     """Rank comparable runs by a selector (or "gap+udr", the mean rank by several); the first one is the choice."""
     selector = find_selector(by)
-    finished = [run for run in runs if run.state == "finished"]
-    if selector.needs == "images":  # before minutes are spent on encoding
-        require_comparable(finished, selector)
-    verdicts = selector.measure(Candidates(finished, encode or RunEncoder()))
+    candidates = Candidates([run for run in runs if run.state == "finished"], encode or RunEncoder())
+    if selector.needs == "images":
+        require_comparable(candidates.runs, selector)  # before minutes are spent on encoding
+        candidates.look(quiet)
+    verdicts, finished = selector.measure(candidates), candidates.runs
     left_out = _left_out(runs, finished, verdicts)
     values = {str(run.folder): float(v) for run, v in zip(finished, verdicts, strict=True) if not isinstance(v, str)}
     ranked = [run for run in finished if str(run.folder) in values]

@@ -61,10 +61,16 @@ class Judgement:
 
 
 def judged(
-    runs: Sequence[Run], by: Sequence[str], metrics: Sequence[str], encode: Callable[[Run], Encoded | str]
+    runs: Sequence[Run],
+    by: Sequence[str],
+    metrics: Sequence[str],
+    encode: Callable[[Run], Encoded | str],
+    quiet: bool = True,
 ) -> list[Judgement]:
     """Every selector against every metric, for each kind of run: every model alone, and all of a family together."""
     finished = [run for run in runs if run.state == "finished"]
+    if any(find_selector(name).needs == "images" for name in by):
+        Candidates(finished, encode).look(quiet)
     return [judgement(members, by, metrics, encode) for members in kinds(finished)]
 
 

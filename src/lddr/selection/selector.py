@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from lddr.console import watched
 from lddr.registry import Registry
 from lddr.runs.index import Run
 
@@ -20,7 +21,12 @@ class Candidates:
     """The runs to choose from, and how to see what their models make of images."""
 
     runs: Sequence[Run]
-    encode: Callable[[Run], "Encoded | str"]
+    encode: Callable[[Run], "Encoded | str"]  # remembers
+
+    def look(self, quiet: bool) -> None:
+        """Encode with every model, and show how far that is."""
+        for run in watched(self.runs, "encoding", quiet):
+            self.encode(run)
 
 
 Measure = Callable[[Candidates], list[Verdict]]

@@ -89,7 +89,7 @@ def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Ord
     )
 
     def order(config: Config) -> Order:
-        return Order(config.as_dict(), out, mark, home, tuple(study.metrics), study.scoring, machine)
+        return Order(config, out, mark, home, tuple(study.metrics), study.scoring, machine)
 
     return order
 

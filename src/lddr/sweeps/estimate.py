@@ -164,18 +164,15 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
     """Take one training step after the other, and give the seconds of each."""
     import torch
 
-    from lddr.training.feed import Feed, LabelledFeed
+    from lddr.training.feed import feeds
     from lddr.training.learner import Learner
 
-    device, training = torch.device("cpu"), config.training
+    device = torch.device("cpu")
     learner = Learner(config, dataset, device)
-    feed, labels = Feed(dataset, training.seed, training.batch_size, device), None
-    if config.supervision is not None:
-        labelled, _ = config.supervision.split(dataset)
-        labels = LabelledFeed(dataset, labelled, training.seed, training.batch_size, device)
+    feed, labels = feeds(config, dataset, device)
     for step in count():
         start = time.process_time()  # not the clock on the wall: others may be using this machine
-        loss, parts = learner.losses(feed.batch(step), labels.batch(step) if labels else None, step)
+        loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
         parts["loss"].item()
         learner.update(loss)
         yield time.process_time() - start

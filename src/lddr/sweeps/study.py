@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from lddr.conditions import meeting, parse_condition
 from lddr.config import Config, all_settings, configure, settings_of, supervisions
 from lddr.data.dataset import datasets
 from lddr.data.load import is_path
@@ -19,7 +20,6 @@ from lddr.models import models
 from lddr.objectives.objective import objectives
 from lddr.presets import PRESETS
 from lddr.settings import rules_of
-from lddr.sweeps.narrowing import narrowed
 from lddr.sweeps.scores import METRICS, scores_by_scale
 from lddr.training.supervision import Supervision
 
@@ -66,6 +66,19 @@ def read_study(
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     return replace(found, configs=narrowed(found.configs, [only] if isinstance(only, str) else only or ()))
+
+
+def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:
+    """The runs whose settings meet every condition: at least one."""
+    left = [(config, config.flat()) for config in configs]
+    known = dict.fromkeys(name for _, settings in left for name in settings)
+    for condition in conditions:
+        met = meeting(left, [condition], lambda run, name: run[1].get(name), known)
+        if not met:
+            values = {str(settings.get(parse_condition(condition).name)): None for _, settings in left}
+            raise UserError(f"no run is left by {condition}; there are the values {', '.join([*values][:10])}")
+        left = met
+    return tuple(config for config, _ in left)
 
 
 def shipped_studies() -> dict[str, Path]:

@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from lddr.config import Config
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, write_json
-from lddr.runs.folder import RunFolder
+from lddr.runs.folder import RunFolder, loaded
 from lddr.runs.machine import Machine
 
 
@@ -21,13 +21,17 @@ from lddr.runs.machine import Machine
 class Order:
     """One run: its settings, where it goes, what to measure, and how to carry it out."""
 
-    settings: dict[str, Any]
+    config: Config
     out: Path
     mark: str  # what `mark_of` gives for `out` where the sweep was started
     home: Path  # relative paths of datasets count from here
     metrics: tuple[str, ...]
     scoring: Mapping[str, Mapping[str, Any]]  # settings of metrics that are not the published ones
     machine: Machine
+
+    @property
+    def folder(self) -> Path:
+        return self.out / self.config.run_name
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,14 @@ def carry_out(order: Order) -> Answer:
     except UserError as error:
         return Answer("refused", str(error))
     except Exception as error:
-        _keep_traceback(order)
+        with suppress(OSError):
+            RunFolder(order.folder).error_file.write_text(traceback.format_exc())
         return Answer("failed", f"{type(error).__name__}: {error}")
 
 
 def _train_and_evaluate(order: Order) -> bool:
     import torch
 
-    from lddr.config import Config
     from lddr.metrics.evaluate import evaluate_run
     from lddr.runs.carry_out import run
 
@@ -67,34 +71,16 @@ def _train_and_evaluate(order: Order) -> bool:
     with suppress(OSError):  # a node may do without it: only relative paths need it
         os.chdir(order.home)
     torch.set_num_threads(order.machine.threads or 1)
-    config = Config.from_dict(order.settings)
-    folder = RunFolder(order.out / config.run_name)
+    folder = RunFolder(order.folder)
     with folder.alone("sweep", wait=False):
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
             trained = not folder.is_finished
-        dataset = _dataset(config.dataset, config.resolution)
-        run(config, order.out, order.machine, dataset)
+        run(order.config, order.out, order.machine, loaded(order.config.dataset, order.config.resolution))
         if order.metrics:
-            scoring = {"settings": order.scoring, "jobs": order.machine.threads or 1, "dataset": dataset}
-            evaluate_run(folder.path, order.metrics, quiet=True, **scoring)
+            jobs = order.machine.threads or 1
+            evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True)
         folder.error_file.unlink(missing_ok=True)
     return trained
-
-
-@lru_cache(maxsize=1)
-def _dataset(name: str, resolution: int | None) -> Any:
-    """The runs of a study mostly share a dataset, and a worker does one after the other."""
-    from lddr.data.load import load_dataset
-
-    return load_dataset(name, resolution)
-
-
-def _keep_traceback(order: Order) -> None:
-    from lddr.config import Config
-
-    folder = RunFolder(order.out / Config.from_dict(order.settings).run_name)
-    with suppress(OSError):
-        folder.error_file.write_text(traceback.format_exc())
 
 
 def mark_of(out: Path) -> str:

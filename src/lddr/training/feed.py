@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lddr.config import Config
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.data.factors import Indices
 
@@ -59,6 +60,14 @@ class Labels:
 
     train: "LabelledFeed"
     validation: "LabelledFeed"
+
+
+def feeds(config: Config, dataset: Dataset, device: torch.device) -> tuple[Feed, Labels | None]:
+    """What a run is fed with: its images, and the labelled ones of a supervised run."""
+    seed, size = config.training.seed, config.training.batch_size
+    parts = config.supervision.split(dataset) if config.supervision else ()
+    labels = [LabelledFeed(dataset, part, seed, size, device) for part in parts]
+    return Feed(dataset, seed, size, device), Labels(*labels) if labels else None
 
 
 class LabelledFeed:
