@@ -37,7 +37,14 @@ def test_factors_that_were_left_out_have_no_column(tmp_path):
 
 
 def test_a_factor_that_never_changes_names_nothing(tmp_path):
-    assert information_of(write(tmp_path, MIG | {"entropies": [1.0, 0.0]})).label(0) == ("shape", pytest.approx(0.1))
+    found = information_of(write(tmp_path, MIG | {"entropies": [0.4, 0.0]}))
+    assert found.label(0) == ("shape", pytest.approx(0.25))
+
+
+@pytest.mark.parametrize(("share", "label"), [(0.19, None), (0.21, ("shape", 0.21))])
+def test_a_latent_that_tells_little_is_called_after_nothing(tmp_path, share, label):
+    found = information_of(write(tmp_path, MIG | {"mutual_information": [[share, 0.0]], "entropies": [1.0, 2.0]}))
+    assert found.label(0) == label
 
 
 @pytest.mark.parametrize(

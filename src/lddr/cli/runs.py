@@ -115,13 +115,15 @@ def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) ->
     import json
     import sys
 
+    from lddr.runs.tables import harmless
+
     rows = [{column: run.value(column) for column in columns} for run in found]
     if as_json:
         print(json.dumps(rows, indent=1))
         return
     writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({column: harmless(value) for column, value in row.items()} for row in rows)
 
 
 def _state(run: Run) -> str:

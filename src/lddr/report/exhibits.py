@@ -12,6 +12,10 @@ Made = TypeVar("Made")
 Missing = dict[str, str]  # title → what is missing for it
 
 
+class UnwantedError(UserError):
+    """Raised by what nobody would miss here."""
+
+
 @dataclass(frozen=True)
 class Exhibit(Generic[Source, Made]):
     """A table or a figure; `make` raises UndefinedError, one sentence, where the runs do not allow it."""
@@ -45,5 +49,7 @@ def made(
     for exhibit in exhibits:
         try:
             yield exhibit, exhibit.make(source)
+        except UnwantedError:
+            continue
         except UserError as reason:
             missing[exhibit.title] = str(reason)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lddr.data.dataset import datasets
 from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublished
 from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value
@@ -31,6 +32,11 @@ class Group:
     def title(self) -> str:
         """The dataset's."""
         return dataset_title(self.dataset)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the images are somebody's own."""
+        return self.dataset not in datasets
 
     @property
     def supervised(self) -> list[Run]:

@@ -12,7 +12,7 @@ from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.runs.folder import RunFolder
 
-LEAST_SHARE = 0.1  # of a factor's entropy that a latent must tell to be called after it
+LEAST_SHARE = 0.2  # of a factor's entropy that a latent must tell to be called after it
 DAMAGE = (UserError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 

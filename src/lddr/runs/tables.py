@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from lddr.console import say
 from lddr.runs.index import TRAINING_SCORES, Run, Value
@@ -47,6 +48,17 @@ def _aligned(column: str, values: list[str], numeric: bool) -> list[str]:
 
 def _is_numeric(column: str, runs: Sequence[Run]) -> bool:
     return not any(isinstance(run.value(column), str) for run in runs)
+
+
+def harmless(cell: Any) -> Any:
+    """A cell of a CSV file that no spreadsheet takes for a formula: words like one get an apostrophe in front."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def shown(value: Value) -> str:

@@ -2,9 +2,10 @@ import pytest
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
+from lddr.report.exhibits import made
 from lddr.report.figures.figure import card_figures, figures
 from lddr.report.loaded import LoadedRun
-from tests.report.grouped import invented
+from tests.report.grouped import grouped, invented
 
 
 def test_all_figures_of_the_paper_and_those_beyond_are_there():
@@ -31,3 +32,13 @@ def test_without_runs_a_figure_says_in_a_sentence_what_is_missing(name):
 def test_a_run_without_files_cannot_be_drawn(name):
     with pytest.raises(UserError):
         card_figures[name].make(LoadedRun(invented(resolution=16)))
+
+
+@pytest.mark.parametrize("name", ["observations", "gumbel-softmax"])
+def test_the_papers_sketches_are_neither_shown_nor_missed_where_all_images_are_ones_own(name):
+    missing = {}
+    own = grouped([invented(dataset="my/cats")])
+    assert list(made([figures[name]], own, missing)) == []
+    assert missing == {}
+    both = grouped([invented(dataset="my/cats"), invented(dataset="rooms")])
+    assert len(list(made([figures[name]], both, missing))) == 1

@@ -1,6 +1,7 @@
 import csv
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +81,10 @@ def test_written_in_three_formats(tmp_path):
     write_table(TABLE, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mig.csv", "mig.md", "mig.tex"]
     assert (tmp_path / "mig.md").read_text() == markdown(TABLE)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "@sum(A1)", "-x", "\t=1"])
+def test_no_cell_is_a_formula(text):
+    table = Table("t", "t", (text, "y"), ((text, "-2.5"), ("plain", Number(-1.0))))
+    rows = list(csv.reader(io.StringIO(comma_separated(table))))
+    assert rows == [[f"'{text}", "y"], [f"'{text}", "-2.5"], ["plain", "-1.0"]]

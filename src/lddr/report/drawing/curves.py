@@ -1,10 +1,12 @@
 """What was recorded while runs trained, and the panels and legends such figures share."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
 from lddr.report.palette import colour, marker
@@ -12,6 +14,10 @@ from lddr.report.style import Axes
 from lddr.report.titles import model_title
 from lddr.runs.index import Run
 
+NOISE_TOLD = (
+    "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
+    "reconstruction is made from a noisier code. The ELBO among the scores is without noise."
+)
 SHORT = 15  # records that are shown from the first
 
 
@@ -22,6 +28,15 @@ def logged(run: Run) -> dict[str, Floats]:
         raise UndefinedError(f"the log of {run.name} is empty; train it further")
     names = dict.fromkeys(name for record in records for name in record)
     return {name: np.array([record.get(name, np.nan) for record in records], np.float64) for name in names}
+
+
+def noise_scale(run: Run, steps: Floats) -> Floats | None:
+    """How much of its noise the latents' family uses at these steps; None where it is always the same."""
+    with suppress(UserError):
+        latent, last = run.files.config.latent, run.files.config.training.steps
+        if latent.noise_scale(0, last) != latent.noise_scale(last - 1, last):
+            return np.array([latent.noise_scale(int(step), last) for step in steps])
+    return None
 
 
 def settled(values: Floats) -> tuple[float, float]:

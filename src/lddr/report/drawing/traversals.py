@@ -12,11 +12,12 @@ from lddr.report.loaded import LoadedRun
 from lddr.report.style import FAINT, Axes
 from lddr.report.titles import method_title
 from lddr.runs.index import Run
-from lddr.runs.information import information_of
+from lddr.runs.information import LEAST_SHARE, information_of
 
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
 SHOWN = 10  # latents at most
 MEASURED = 256  # images that tell which latents are in use
+NAMED = f"most, if that is at least {LEAST_SHARE:.0%} of the factor's entropy".replace("%", " %")
 IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is not in use
 
 
@@ -53,7 +54,8 @@ def traversals_told(run: Run) -> str:
         "None": "The latents in use, most spread first, each set to several of its values",
         "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
     }.get(str(run.value("supervision")), "Each latent that is tied to a factor, at several of its values")
-    return f"{told}; the others stay as they are for the first image. Model: {method_title(run)}."
+    named = "" if run.value("supervision") else f" A latent is called after the factor of which it tells {NAMED}."
+    return f"{told}; the others stay as they are for the first image. Model: {method_title(run)}.{named}"
 
 
 def spread(count: int, wanted: int) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.curves import logged, model_legend, settled
+from lddr.report.drawing.curves import NOISE_TOLD, logged, model_legend, noise_scale, settled
 from lddr.report.figures.figure import Drawn, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour
@@ -28,7 +28,9 @@ def all_curves(groups: Sequence[Group]) -> Drawn:
         axes.set(title=dataset, xlabel="step", ylabel="ELBO (nats)", ylim=(min(lows), max(highs)))
         axes.grid(visible=True)
         model_legend(axes, [run for run, _ in members])
-    return Drawn(figure, "The ELBO of every run while it trained, in nats per image; a colour for each model.")
+    noisy = any(noise_scale(run, steps) is not None for members in logs.values() for run, (steps, _) in members)
+    told = "The ELBO of every run while it trained, in nats per image; a colour for each model."
+    return Drawn(figure, f"{told} {NOISE_TOLD}" if noisy else told)
 
 
 def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]]]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from lddr.data.dataset import stream
 from lddr.metrics.information import Floats
-from lddr.report.figures.figure import Drawn, figures
+from lddr.report.figures.figure import Drawn, check_wanted, figures
 from lddr.report.groups import Group
 from lddr.report.style import FIRST, HIGHLIGHT, INK, SECOND, Axes, new_figure
 
@@ -48,6 +48,7 @@ def density(alpha: ArrayLike, bins: int = BINS, samples: int = SAMPLES) -> tuple
 @figures.add("gumbel-softmax", "Gumbel-softmax parameters and the variable they become", 20)
 def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
     """Parameters above, densities below, a column for each case; it needs no runs."""
+    check_wanted(groups)
     figure = new_figure(8, 3.9)
     panels = figure.subplots(2, len(CASES), height_ratios=(1, 1.25))
     for column, (title, alpha) in enumerate(CASES.items()):

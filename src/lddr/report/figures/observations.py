@@ -8,7 +8,7 @@ import numpy as np
 
 from lddr.data.dataset import Images
 from lddr.metrics.information import Floats
-from lddr.report.figures.figure import Drawn, figures
+from lddr.report.figures.figure import Drawn, check_wanted, figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour
 from lddr.report.style import FAINT, INK, Axes, new_figure
@@ -49,6 +49,7 @@ def observations() -> Observations:
 @figures.add("observations", "Four observations in two latent spaces", 10)
 def four_observations(groups: Sequence[Group] = ()) -> Drawn:
     """The images, the Gaussian positions, the discrete positions; it needs no runs."""
+    check_wanted(groups)
     shown = observations()
     figure = new_figure(9, 3)
     left, middle, right = figure.subplots(1, 3)

@@ -10,7 +10,7 @@ from lddr.report.exhibits import Missing
 from lddr.report.figures.figure import card_figures
 from lddr.report.groups import collect
 from lddr.report.loaded import LoadedRun
-from lddr.report.page.html import Picture, Section, code_card, facts_card, gallery, page, table_card
+from lddr.report.page.html import Picture, Section, code_card, facts_card, gallery, missing_card, page, table_card
 from lddr.report.page.pictures import pictures_of, write
 from lddr.report.page.run_tables import environment, score_table, setting_table, undefined_scores
 from lddr.report.reproduce import commands, show_command
@@ -38,7 +38,7 @@ def _page(run: Run, pictures: Sequence[Picture], missing: Missing) -> str:
     sections = [
         Section("Scores", scores_card([run], ["Value"]) + undefined),
         Section("Figures", gallery(pictures)),
-        Section("What is missing", facts_card("", missing)),
+        Section("What is missing", missing_card(missing)),
         Section("Settings", table_card(setting_table([run], ["Value"]), downloads=False)),
         Section("Environment", facts_card("", environment([run]))),
         Section("Do it again", code_card("Commands", [*commands(collect([run]).groups), show_command(run)])),

@@ -10,7 +10,7 @@ from lddr.report.figures.figure import card_figures
 from lddr.report.groups import collect, unique
 from lddr.report.loaded import LoadedRun
 from lddr.report.page.card import scores_card
-from lddr.report.page.html import Picture, Section, code_card, facts_card, page, side_by_side, table_card
+from lddr.report.page.html import Picture, Section, code_card, facts_card, missing_card, page, side_by_side, table_card
 from lddr.report.page.pictures import pictures_of, write
 from lddr.report.page.run_tables import environment, setting_table
 from lddr.report.reproduce import compare_command
@@ -35,7 +35,7 @@ def write_comparison(runs: Sequence[Run], out: Path = Path("compare")) -> Path:
         Section("Scores", _warning(runs) + scores_card(runs, labels)),
         Section("Settings", table_card(setting_table(runs, labels, differing=True), downloads=False)),
         Section("Figures", "".join(map(side_by_side, kinds.values()))),
-        Section("What is missing", facts_card("", missing)),
+        Section("What is missing", missing_card(missing)),
         Section("Environment", facts_card("", environment(runs))),
         Section("Do it again", code_card("Commands", [compare_command(runs, out)])),
     ]

@@ -205,6 +205,12 @@ def facts_card(title: str, facts: Mapping[str, object], warning: bool = False) -
     return f'<div class="card{" warning" if warning else ""}">{heading}<dl>{items}</dl></div>'
 
 
+def missing_card(missing: Mapping[str, str]) -> str:
+    """What could not be shown and why, to unfold: it interests few."""
+    summary = f"<summary>What {len(missing)} tables and figures would need</summary>"
+    return f"<details>{summary}{facts_card('', missing)}</details>" if missing else ""
+
+
 def code_card(title: str, lines: Sequence[str]) -> str:
     """Commands to copy."""
     text = escape("\n".join(lines))

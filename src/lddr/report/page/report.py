@@ -13,6 +13,7 @@ from lddr.report.page.html import (
     code_card,
     facts_card,
     gallery,
+    missing_card,
     page,
     table_card,
     table_cards,
@@ -60,7 +61,7 @@ def _page(
     sections = [
         Section("Tables", table_cards(shown) if shown else ""),
         Section("Figures", _which_runs(found) + gallery(pictures)),
-        Section("What is missing", facts_card("", missing)),
+        Section("What is missing", missing_card(missing)),
         Section("Left out", facts_card("", {reason: some(names) for reason, names in found.left_out.items()})),
         Section("Settings", settings),
         Section("Runs", table_card(run_table(found.runs), tall=True)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lddr.files import written_whole
 from lddr.report.tables.table import Cell, Number, Table
+from lddr.runs.tables import harmless
 
 
 def markdown(table: Table) -> str:
@@ -72,7 +73,7 @@ def comma_separated(table: Table) -> str:
     cells_of = zip(*table.rows, strict=True)
     columns = [part for heading, cells in zip(table.columns, cells_of, strict=True) for part in _parts(heading, cells)]
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(zip(*columns, strict=True))
+    csv.writer(text, lineterminator="\n").writerows(map(harmless, row) for row in zip(*columns, strict=True))
     return text.getvalue()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.card.curves import noise_scale
+from lddr.report.drawing.curves import noise_scale
 from lddr.report.figures.figure import card_figures
 from lddr.report.loaded import LoadedRun
 from tests.report.grouped import invented
@@ -25,6 +25,7 @@ def test_a_panel_per_term_and_one_for_the_noise(logged_run):
     assert lines[3].tolist() == [[200, 0.5], [300, 0.25]]
     assert lines[4][:, 1] == pytest.approx([noise_scale(logged_run, [step])[0] for step in (100, 200, 300)])
     assert "noise scale" in drawn.caption
+    assert "training ELBO falls" in drawn.caption
 
 
 def test_gaussian_latents_have_no_noise_scale(logged_run, make_run):

@@ -9,4 +9,7 @@ def test_traversals_are_rows_of_pictures_with_names(hardly_trained):
     assert [axes.get_ylabel() for axes in rows[:, 0]] == ["x", "y"]
     assert [axes.get_title() for axes in rows[0][[0, -1]]] == ["0.2", "0.8"]
     assert "its active categories" in drawn.caption
-    assert "The latents in use" in card_figures["traversals"].make(hardly_trained["vae"]).caption
+    plain = card_figures["traversals"].make(hardly_trained["vae"]).caption
+    assert "The latents in use" in plain
+    assert "at least 20 % of the factor's entropy" in plain
+    assert "entropy" not in drawn.caption  # tied latents have their factor's name
