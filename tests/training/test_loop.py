@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -212,3 +213,74 @@ def test_ctrl_c_at_the_last_step_finishes(tmp_path, monkeypatch):
     interrupted_after(monkeypatch, 5)
     config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 5})
     assert RunFolder(run(config, tmp_path, QUIET)).is_finished
+
+
+OFTEN = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.0)
+
+
+def half_done(out, monkeypatch, seed=0, meanwhile=None):
+    """A run that ends in an accident at step 150, with its config; `meanwhile` is done to its folder at step 120."""
+    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
+    update, steps = Learner.update, iter(range(1, 1000))
+
+    def fragile(self, loss):
+        step = next(steps)
+        if step == 120 and meanwhile:
+            meanwhile(out / config.run_name)
+        if step == 150:
+            raise RuntimeError("an accident")
+        return update(self, loss)
+
+    with monkeypatch.context() as patch, pytest.raises((RuntimeError, UserError)) as end:
+        patch.setattr(Learner, "update", fragile)
+        run(config, out, OFTEN)
+    return config, end.value
+
+
+def test_a_checkpoint_of_another_seed_is_refused(tmp_path, monkeypatch):
+    config, _ = half_done(tmp_path, monkeypatch)
+    other, _ = half_done(tmp_path, monkeypatch, seed=1)
+    for file in (tmp_path / config.run_name / "checkpoint").iterdir():
+        file.unlink()
+    shutil.copytree(
+        tmp_path / other.run_name / "checkpoint", tmp_path / config.run_name / "checkpoint", dirs_exist_ok=True
+    )
+    with pytest.raises(UserError, match=f"is of another run, {other.fingerprint}, not of {config.fingerprint}"):
+        run(config, tmp_path, QUIET)
+
+
+def test_a_log_that_lost_lines_before_resuming_is_noticed(tmp_path, monkeypatch):
+    config, _ = half_done(tmp_path, monkeypatch)
+    (tmp_path / config.run_name / "log.jsonl").write_text("")
+    with pytest.raises(UserError, match=r"log\.jsonl has no line of step 100, .*; move that folder away"):
+        run(config, tmp_path, QUIET)
+
+
+@pytest.mark.parametrize("lost", ["everything", "config.json"])
+def test_a_folder_that_vanishes_while_it_trains_is_a_sentence(tmp_path, monkeypatch, lost):
+    def remove(folder):
+        shutil.rmtree(folder) if lost == "everything" else (folder / lost).unlink()
+
+    config, error = half_done(tmp_path, monkeypatch, meanwhile=remove)
+    assert isinstance(error, UserError)
+    assert "config.json has vanished while it trained; start the same command again" in str(error)
+    assert run(config, tmp_path, QUIET)
+    assert not RunFolder(tmp_path / config.run_name).missing
+
+
+@pytest.mark.parametrize("lost", ["everything", "log.jsonl"])
+def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypatch, lost):
+    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 5})
+    folder = tmp_path / config.run_name
+
+    def remove(*given):
+        shutil.rmtree(folder) if lost == "everything" else (folder / lost).unlink()
+        return {"elbo": -1.0}
+
+    with monkeypatch.context() as patch, pytest.raises(UserError, match="has vanished while it trained"):
+        patch.setattr("lddr.runs.carry_out.elbo", remove)
+        patch.setattr("lddr.runs.carry_out._say_if_nothing_is_learned", lambda *given: None)
+        run(config, tmp_path, QUIET)
+    assert not RunFolder(folder).is_finished
+    run(config, tmp_path, QUIET)
+    assert RunFolder(folder).is_finished

@@ -16,7 +16,7 @@ from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
-from lddr.runs.folder import FORMAT, RunFolder
+from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.machine import Machine
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import as_tensor, feeds
@@ -52,6 +52,7 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     _write_config(config, folder, dataset)
     feed, labels = feeds(config, dataset, device)
     train(learner, feed, labels, folder, machine)
+    folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
@@ -59,6 +60,7 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     scores = elbo(learner.vae, dataset, device)
     if not machine.quiet:
         _say_if_nothing_is_learned(scores, config)
+    folder.require(CONFIG, LOG, MODEL)
     folder.write_scores(scores | (learner.validation(labels.validation) if labels else {}))
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
 

@@ -74,6 +74,12 @@ class RunFolder:
             return "finished"
         return "broken" if self.scores_file.exists() or not self.is_run else "training"
 
+    def require(self, *names: str) -> None:
+        """Refuse to go on with a run some of whose files somebody took away."""
+        for name in names:
+            if not (self.path / name).is_file():
+                raise UserError(f"{self.path / name} has vanished while it trained; start the same command again")
+
     @property
     def last_step(self) -> int:
         """The step of the last whole line of the log; 0 before the first."""

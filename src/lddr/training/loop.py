@@ -12,7 +12,7 @@ import torch
 
 from lddr.console import say
 from lddr.errors import UserError
-from lddr.runs.folder import RunFolder
+from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine
 from lddr.training import checkpoint
 from lddr.training.feed import Feed, Labels
@@ -32,6 +32,7 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
     first, sums = 0, None
     if found is not None:
+        _check_origin(found, learner.config.fingerprint, folder)
         learner.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
     tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard)
@@ -52,12 +53,25 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
             late = time.monotonic() - saved_at > machine.checkpoint_seconds
             if step + 1 < steps and (late or stop.is_set()):
                 tracker.sync()
+                folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
                 state = learner.tensors() | ({} if sums is None else {"sums": sums})
-                checkpoint.save(folder.checkpoints, step + 1, state, {})
+                checkpoint.save(folder.checkpoints, step + 1, state, {"fingerprint": learner.config.fingerprint})
                 saved_at = time.monotonic()
             if step + 1 < steps and stop.is_set():
                 raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to go on")
         tracker.sync()
+
+
+def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, folder: RunFolder) -> None:
+    """Refuse a state of another run, and a log that lost lines which this state counts on."""
+    origin = found.facts.get("fingerprint", fingerprint)
+    if origin != fingerprint:
+        what = f"the checkpoint of step {found.step} in {folder} is of another run, {origin}, not of {fingerprint}"
+        raise UserError(f"{what}; move that folder away")
+    logged = found.step - found.step % LOG_EVERY
+    if logged and all(record["step"] != logged for record in folder.log):
+        state = f"the checkpoint of step {found.step} counts on"
+        raise UserError(f"{folder.log_file} has no line of step {logged}, which {state}; move that folder away")
 
 
 def _check(values: Mapping[str, float], step: int, folder: RunFolder) -> None:
