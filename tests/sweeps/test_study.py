@@ -464,3 +464,20 @@ def test_an_installed_package_has_its_studies_inside(tmp_path, monkeypatch):
     monkeypatch.setattr(study_module, "__file__", str(package / "sweeps" / "study.py"))
     assert find_study("small") == package / "studies" / "small.toml"
     assert len(read_study("small").configs) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ("seeds = 10000000", "block 1 seeds must be at most 100000, not 10000000"),
+        ("seeds = 5000\nsteps = [1, 2, 3, 4, 5]\nbatch_size = [1, 2, 3, 4, 5]", "block 1 has 125,000 runs; at most"),
+    ],
+)
+def test_more_runs_than_anybody_can_make_are_refused_at_once(tmp_path, lines, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read_study(written(tmp_path, f'name = "x"\n{BLOCK}{lines}\n'))
+
+
+def test_many_seeds_take_no_time_that_grows_with_their_square(tmp_path):
+    study = read_study(written(tmp_path, f'name = "x"\n{BLOCK}seeds = 3000\n'))
+    assert [config.training.seed for config in study.configs] == list(range(3000))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -27,6 +28,7 @@ Scale = Literal["full", "quick"]
 TomlTable = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
 
+MOST_RUNS = 100_000  # of a block; more is a slip of the keys
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
 NAMES = ("model", "latent", "objective", "dataset", "preset", "supervision")  # what is chosen by name
 
@@ -170,7 +172,9 @@ def _axes(where: str, section: TomlTable) -> Axes:
 
 def _values(where: str, key: str, value: Any) -> list[Any]:
     if key == "seeds" and type(value) is int:
-        value = list(range(value))
+        if value > MOST_RUNS:
+            raise UserError(f"{where} seeds must be at most {MOST_RUNS}, not {value}")
+        return list(range(value)) or _values(where, key, [])
     single = not isinstance(value, list) or (key == "kernels" and not any(isinstance(part, list) for part in value))
     values = [value] if single else value
     if not values:
@@ -230,6 +234,8 @@ def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
 
 
 def _runs(where: str, axes: Axes) -> Iterator[Config]:
+    if (count := prod(map(len, axes.values()))) > MOST_RUNS:
+        raise UserError(f"{where} has {count:,} runs; at most {MOST_RUNS:,} are taken, give fewer values")
     for values in product(*axes.values()):
         try:
             yield configure(**dict(zip(axes, values, strict=True)))
