@@ -46,7 +46,7 @@ def test_a_worker_that_fails_says_so():
 def test_both_sides_train_models_of_the_same_size():
     learner = Learner(configure("factor-dvae", "dsprites"), load_dataset("dsprites"), torch.device("cpu"))
     plain = [*plain_networks(1), plain_discriminator()]
-    ours = [learner.vae.encoder, learner.vae.decoder, learner.discriminator]
+    ours = [learner.vae.encoder, learner.vae.decoder, learner.adversary.network]
     for one, other in zip(ours, plain, strict=True):
         assert sum(w.numel() for w in one.parameters()) == sum(w.numel() for w in other.parameters())
 
