@@ -178,7 +178,7 @@ class TaskBars:
     def __init__(self, quiet: bool = False) -> None:
         console = rich_console.Console(stderr=True)
         hidden = quiet or not console.is_terminal
-        self._lines = not quiet and hidden
+        self._quiet, self._lines = quiet, not quiet and hidden
         columns = text_column("{task.description}"), rich_progress.BarColumn(), rich_progress.TaskProgressColumn()
         times = rich_progress.TimeElapsedColumn(), text_column("ETA"), rich_progress.TimeRemainingColumn()
         self._bars = rich_progress.Progress(*columns, *times, console=console, disable=hidden, transient=True)
@@ -198,4 +198,11 @@ class TaskBars:
         yield lambda amount: self._bars.advance(task, amount)
         self._bars.update(task, completed=total)
         if self._lines and (seconds := perf_counter() - begun) > LONG:
-            print(f"{description}: {seconds:.0f} s", file=sys.stderr, flush=True)
+            self.line(f"{description}: {seconds:.0f} s")
+
+    def line(self, text: str) -> None:
+        """A line that stays, above the bars."""
+        if self._lines:
+            print(text, file=sys.stderr, flush=True)
+        elif not self._quiet:
+            self._bars.console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from lddr.errors import UserError
 
@@ -38,6 +39,15 @@ def written_whole(path: Path) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
             raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
         raise
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before any work is done for it."""
+    try:
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; free it or choose another place") from error
 
 
 def write_json(path: Path, content: object) -> None:

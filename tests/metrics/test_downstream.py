@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from lddr.errors import UserError
 from lddr.metrics.downstream import downstream
 from lddr.metrics.metric import UndefinedError, metrics
+from lddr.metrics.signature import FewSamplesWarning
 from tests.metrics.toys import sample_of
 
 module = import_module("lddr.metrics.downstream")  # its function has the same name
@@ -44,6 +45,30 @@ def test_logistic_accuracy_is_that_of_a_naive_search():
         for factor in range(2):
             predicted = naive_logistic(NOISY[:size], FACTORS[:size, factor], NOISY[200:])
             assert abs(result.accuracy[row, factor] - np.mean(predicted == FACTORS[200:, factor])) <= 2 / 500
+
+
+def naive_stratified(codes, labels, codes_test):
+    """The same with folds in the shares of the values, without the values that occur once."""
+    several = [place for place, label in enumerate(labels) if list(labels).count(label) > 1]
+    codes, labels, strengths = codes[several], labels[several], np.logspace(-4, 4, 10)
+    means = []
+    for strength in strengths:
+        folds, model = StratifiedKFold(5).split(codes, labels), LogisticRegression(C=strength, max_iter=2000)
+        means.append(np.mean([model.fit(codes[a], labels[a]).score(codes[b], labels[b]) for a, b in folds]))
+    return LogisticRegression(C=strengths[np.argmax(means)], max_iter=2000).fit(codes, labels).predict(codes_test)
+
+
+def test_folds_can_be_those_of_the_authors():
+    rare = FACTORS[:, :1].copy()
+    rare[3] = 7  # occurs once
+    result = scored(NOISY, rare, sizes=(100,), stratified=True)
+    expected = np.mean(naive_stratified(NOISY[:100], rare[:100, 0], NOISY[200:]) == rare[200:, 0])
+    assert abs(result.score - expected) <= 2 / 500
+    assert result.settings["stratified"] is True
+    assert scored(NOISY, rare, sizes=(100,)).settings["stratified"] is False
+    for size in (2, 3, 10):  # few of many values: all occur once, or one twice
+        assert 0 <= scored(NOISY, np.arange(700)[:, None] // 2 % 300, sizes=(size,), stratified=True).score <= 1
+    assert "stratified" not in metrics["downstream_boosting"].settings
 
 
 def test_boosting_accuracy_is_that_of_the_default_classifier():
@@ -89,7 +114,7 @@ def test_only_the_first_samples_are_seen(learner):
 
 
 def test_efficiency_is_few_over_many_and_says_nothing_when_either_is_missing(monkeypatch):
-    monkeypatch.setattr(module, "accuracy_of", lambda learner, seed, codes, *_: {100: 0.3, 200: 0.5}[len(codes)])
+    monkeypatch.setattr(module, "accuracy_of", lambda how, codes, *_: {100: 0.3, 200: 0.5}[len(codes)])
     assert scored(NOISY, sizes=(100, 200)).efficiency is None
     monkeypatch.setattr(module, "MANY", 200)
     assert np.isclose(scored(NOISY, sizes=(100, 200)).efficiency, 0.6)
@@ -136,7 +161,8 @@ def test_few_samples_of_many_classes_and_odd_codes_are_scored_in_silence(learner
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         accuracy = scored(codes, many, learner, sizes, train=100).accuracy
-    assert [str(warning.message) for warning in heard] == []
+    others = [warning for warning in heard if warning.category is not FewSamplesWarning]
+    assert [str(warning.message) for warning in others] == []
     assert np.isfinite(accuracy).all()
     assert (accuracy <= 1).all()
 
@@ -157,7 +183,7 @@ def test_one_or_two_jobs_give_the_same_numbers(learner):
 def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
     costs, shares = [], []
     monkeypatch.setattr(
-        module, "accuracy_of", lambda learner, seed, codes, labels, *_: costs.append(len(codes) * len(set(labels))) or 0
+        module, "accuracy_of", lambda how, codes, labels, *_: costs.append(len(codes) * len(set(labels))) or 0
     )
     scored(NOISY, sizes=(10, 200, 100), told=shares.append)
     assert costs == sorted(costs, reverse=True)
@@ -190,6 +216,7 @@ def test_the_largest_size_is_drawn_and_the_learner_is_in_the_result(name):
     metric = metrics[name].with_settings(sizes=(10, 60), test=40)
     assert metric.parts == {"train": 60, "test": 40}
     assert metrics[name].parts == {"train": 10_000, "test": 5_000}
-    assert metrics[name].settings == {"sizes": (10, 100, 1_000, 10_000), "test": 5_000, "seed": 0}
+    folds = {"stratified": False} if name == "downstream_logistic" else {}
+    assert metrics[name].settings == {"sizes": (10, 100, 1_000, 10_000), "test": 5_000, "seed": 0} | folds
     samples = {"train": sample_of(NOISY[:60], FACTORS[:60]), "test": sample_of(NOISY[60:100], FACTORS[60:100])}
     assert metric.score(samples).settings["learner"] == name.removeprefix("downstream_")

@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import evaluate, evaluate_run
+from lddr.metrics.gap import gap
 from lddr.metrics.metric import metrics
+from lddr.trained import Trained
 
 CIRCLES = load_dataset("circles", 16)
 FAST = {
@@ -69,6 +73,69 @@ def test_images_without_factors_have_the_scores_that_need_none():
 
 def test_a_model_metric_of_a_mere_callable_says_what_it_needs():
     assert "needs the model" in evaluate(CIRCLES, centres, ["gap"], jobs=1, quiet=True)["gap"]["reason"]
+
+
+def test_a_trained_model_is_scored_with_what_needs_it(folder_of):
+    model = Trained.load(folder_of("dvae"))
+    names, settings = ["mig", "gap"], {"gap": {"batches": 2, "batch_size": 8}}
+    entries = lddr.evaluate(CIRCLES, model, names, settings=settings, jobs=1, quiet=True)
+    by_hand = evaluate(CIRCLES, model.represent, ["mig"], jobs=1, quiet=True)
+    assert entries["mig"] == by_hand["mig"]
+    assert entries["gap"]["score"] == gap(model, CIRCLES, 0, 2, 8).score
+
+
+def test_a_model_is_given_images_that_are_looked_at_once(folder_of, monkeypatch):
+    model, seen = Trained.load(folder_of("dvae")), []
+    monkeypatch.setattr(model, "represent", lambda images: seen.append(images.dtype) or np.zeros((len(images), 2)))
+    evaluate(CIRCLES, model, ["mig"], settings=subset("mig"), jobs=1, quiet=True)
+    assert set(seen) == {np.dtype(np.uint8)}
+
+
+def test_a_callable_may_give_tensors_that_require_grad():
+    import torch
+
+    weights = torch.ones(1, requires_grad=True)
+    found = evaluate(CIRCLES, lambda images: torch.from_numpy(centres(images)) * weights, ["mig"], jobs=1, quiet=True)
+    assert found["mig"]["score"] == evaluate(CIRCLES, centres, ["mig"], jobs=1, quiet=True)["mig"]["score"]
+
+
+READ_ONLY = """
+import subprocess, sys
+from pathlib import Path
+import lddr.trained
+from lddr.errors import UserError
+from lddr.metrics.evaluate import evaluate_run
+
+folder = Path(sys.argv[1])
+subprocess.run(["mount", "-o", "remount,ro", str(folder.parent)], check=True)
+lddr.trained.Trained.load = lambda folder: sys.exit("it was encoded before anybody looked")
+try:
+    evaluate_run(folder, ["mig"], quiet=True)
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(folder_of, tmp_path):
+    """On a disk of its own, in a namespace that vanishes with the process."""
+    mount = 'mount -t tmpfs none "$0" && cp -r "$1" "$0/run" && shift && exec "$@"'
+    apart = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        mount,
+        str(tmp_path),
+        str(folder_of("dvae")),
+    ]
+    if not shutil.which("unshare") or subprocess.run([*apart, "true"], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    command = [*apart, sys.executable, "-c", READ_ONLY, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"cannot write to {tmp_path / 'run'}: Read-only file system")
 
 
 @pytest.fixture
@@ -143,6 +210,10 @@ def test_a_reason_is_kept_like_a_score(folder_of):
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.samples=many"], "must be a whole number"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "samples"], "expected METRIC.SETTING=VALUE"),
         (["evaluate", "RUN", "--metrics", "mig", "--dci", "fast"], "not among the metrics"),
+        (["evaluate", "RUN", "--metrics", "mig", "--seed", "-1"], "seed must be at least 0, not -1"),
+        (["evaluate", "RUN", "--metrics", "mig", "--bins", "0"], "bins must be at least 2"),
+        (["evaluate", "RUN", "--metrics", "mig", "--jobs", "0"], "jobs must be at least 1"),
+        (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.num_bins=0"], "mig.num_bins must be at least 1"),
     ],
 )
 def test_mistakes_are_one_sentence(folder, tmp_path, capsys, arguments, message):

@@ -127,6 +127,7 @@ def test_the_same_draws_give_the_same_score():
 def test_every_setting_is_in_the_result():
     found = json.loads(json.dumps(scored(SMALL, GRID, mixed).as_dict()))
     assert found["settings"] == {"samples": 2000, "train_votes": 600, "test_votes": 300, "images": 16, "min_std": 0.05}
+    assert "32 bits" in found["ties"]
     published = {"samples": 10_000, "train_votes": 10_000, "test_votes": 5_000, "images": 64, "min_std": 0.05}
     assert FACTOR_VAE.settings == published
 

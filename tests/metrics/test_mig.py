@@ -24,6 +24,43 @@ def test_bins_are_equal_and_the_last_edge_belongs_to_the_last_bin():
     assert discretised(codes, 10)[:, 0].tolist() == [1, 1, 2, 6, 10, 10]
 
 
+def published(codes, factors, num_bins=20):
+    """MIG with loops, in the precision the codes come in."""
+    gaps = []
+    for factor in factors.T:
+        bins = [np.digitize(code, np.histogram(code, num_bins)[1][:-1]) for code in codes.T]
+        told = sorted(mutual_info_score(one, factor) for one in bins)
+        gaps.append((told[-1] - told[-2]) / mutual_info_score(factor, factor))
+    return np.mean(gaps)
+
+
+@pytest.mark.parametrize("values", [11, 21, 41, 61, 81])
+def test_edges_are_in_the_precision_of_the_codes(values):
+    categories = GENERATOR.integers(values, size=(4000, 3))
+    codes = np.linspace(-1, 1, values, dtype=np.float32)[categories]  # of saturated latents: they lie on the edges
+    codes[:, 2] = codes[:, 0] * codes[:, 1]
+    factors = categories[:, :2] // 3
+    assert np.isclose(mig(codes, factors).score, published(codes, factors), rtol=0, atol=1e-12)
+    assert np.isclose(mig(codes.astype(np.float64), factors).score, published(codes, factors), rtol=0, atol=1e-12)
+    assert mig(codes, factors).settings["bin_edges"] == "float32"
+    precise = codes + 1e-12 * GENERATOR.normal(size=codes.shape)
+    assert np.isclose(mig(precise, factors).score, published(precise, factors), rtol=0, atol=1e-12)
+    assert mig(precise, factors).settings["bin_edges"] == "float64"
+
+
+def test_the_precision_of_the_edges_matters():
+    categories = GENERATOR.integers(41, size=(4000, 2))
+    codes = np.linspace(-1, 1, 41, dtype=np.float32)[categories]
+    assert abs(published(codes, categories // 3) - published(codes.astype(np.float64), categories // 3)) > 0.01
+
+
+def test_codes_that_are_hardly_apart_have_bins():
+    near = np.array([[1.0], [np.nextafter(np.float32(1), 2)]], np.float32)
+    assert discretised(near.astype(np.float64), 20).min() >= 1
+    assert discretised(np.full((3, 1), 0.1), 20)[:, 0].tolist() == [11, 11, 11]
+    assert discretised(np.array([[-1e300], [1e300]]), 20)[:, 0].tolist() == [1, 20]
+
+
 def test_a_perfect_code_scores_1_whatever_the_order_and_sign():
     assert np.isclose(mig(FACTORS.astype(float), FACTORS).score, 1, atol=0.01)
     flipped = np.stack([-FACTORS[:, 1], FACTORS[:, 0], np.zeros(4000)], axis=1)
@@ -52,6 +89,19 @@ def test_the_matrix_is_latents_by_factors():
     assert matrix[0, 0] < 0.01
 
 
+def test_factors_may_be_whole_numbers_of_any_type_and_arrays_tensors():
+    import torch
+
+    codes = FACTORS + 0.1 * GENERATOR.normal(size=FACTORS.shape)
+    expected = mig(codes, FACTORS).score
+    for factors in (FACTORS.astype(float), FACTORS.astype(np.uint8), torch.from_numpy(FACTORS)):
+        assert mig(codes, factors).score == expected
+    assert mig(torch.from_numpy(codes).requires_grad_(), FACTORS).score == expected
+    rough = torch.from_numpy(codes).bfloat16()
+    assert mig(rough, FACTORS).score == mig(rough.double().numpy(), FACTORS).score
+    assert mig(codes, FACTORS > 1).score > 0
+
+
 def test_degenerate_codes_have_a_score():
     assert mig(np.zeros((50, 3)), FACTORS[:50]).score == 0
     assert np.isclose(mig(FACTORS[:, :1], FACTORS[:, :1]).score, 1)
@@ -67,7 +117,11 @@ def test_degenerate_codes_have_a_score():
         (np.full((9, 2), np.nan), np.zeros((9, 1), int), "not finite"),
         (np.zeros((9, 2)), np.zeros((8, 1), int), "got"),
         (np.zeros(9), np.zeros((9, 1), int), "expected codes"),
-        (np.zeros((9, 2)), np.zeros((9, 1)), "whole numbers"),
+        (np.zeros((9, 2)), np.full((9, 1), 0.5), "whole numbers"),
+        (np.zeros((9, 2)), np.full((9, 1), np.nan), "whole numbers"),
+        (np.zeros((9, 2)), np.full((9, 1), "a"), "whole numbers"),
+        (np.full((9, 2), "a"), np.zeros((9, 1), int), "table of numbers"),
+        ([[1.0], [2.0, 3.0]], np.zeros((2, 1), int), "table of numbers"),
         (np.zeros((0, 2)), np.zeros((0, 1), int), "expected codes"),
     ],
 )

@@ -47,7 +47,7 @@ def test_only_latents_above_the_variance_count():
     every = mig_sup(codes, FACTORS, active_variance=0)
     assert every.active == (True, True, True, True, False)
     assert every.score < 0.8
-    assert every.settings == {"num_bins": 20, "active_variance": 0, "samples": 3000}
+    assert every.settings == {"num_bins": 20, "active_variance": 0, "samples": 3000, "bin_edges": "float64"}
 
 
 def test_degenerate_codes_and_factors_have_a_score():

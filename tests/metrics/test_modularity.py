@@ -42,7 +42,7 @@ def test_modularity_is_that_of_a_plain_loop():
     result = modularity(MIXED, FACTORS)
     assert np.allclose(result.per_latent, scores)
     assert np.isclose(result.score, np.mean(scores))
-    assert result.settings == {"num_bins": 20, "samples": 900}
+    assert result.settings == {"num_bins": 20, "samples": 900, "bin_edges": "float64"}
 
 
 def test_degenerate_codes_and_factors_have_a_modularity():

@@ -1,13 +1,19 @@
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lddr.cli import main
+from lddr.console import TaskBars
 from lddr.errors import UserError
-from lddr.metrics.metric import metrics
+from lddr.metrics.choice import configured
+from lddr.metrics.evaluate import entries_of
+from lddr.metrics.metric import Result, metrics
 from lddr.metrics.mig import mig
 from lddr.metrics.score import divided, score_codes
+from lddr.metrics.signature import FewSamplesWarning
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([3, 4], size=(600, 2))
@@ -22,7 +28,7 @@ def test_arrays_are_scored_as_by_the_function():
 
 def test_every_metric_has_a_score_or_a_reason():
     quick = {"dci": {"estimator": "fast"}, "downstream_boosting": {"sizes": (10, 100), "test": 50}}
-    entries = score_codes(CODES[:150], FACTORS[:150], settings=quick, jobs=1, quiet=True)
+    entries = score_codes(CODES[:150], FACTORS[:150], "all", settings=quick, jobs=1, quiet=True)
     assert list(entries) == list(metrics)
     for name, entry in entries.items():
         if metrics[name].needs == "codes":
@@ -69,23 +75,104 @@ def test_continuous_factors_of_a_file_are_named_or_binned(tmp_path, capsys):
     assert "1.0000" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"latents": CODES}, "no array 'codes'; it has: latents"),
-        ({"codes": CODES[:, 0]}, "save it as"),
-        ({"codes": CODES, "factors": FACTORS[:10]}, "'factors' in"),
-        ({"codes": np.where(CODES > 2, np.nan, CODES), "factors": FACTORS}, "not finite"),
-        ({"codes": np.array([[object()]]), "factors": FACTORS}, "cannot be read"),
-    ],
-)
-def test_files_that_cannot_be_scored_are_refused_in_a_sentence(tmp_path, capsys, arrays, message):
-    path = saved(tmp_path, **arrays)
+def test_files_that_cannot_be_scored_write_nothing(tmp_path, capsys):
+    path = saved(tmp_path, codes=np.where(CODES > 2, np.nan, CODES), factors=FACTORS)
     with pytest.raises(SystemExit) as stop:
         main(["score", str(path), "--metrics", "mig", "--out", str(tmp_path / "out.json")])
     assert stop.value.code == 2
-    assert message in capsys.readouterr().err
+    assert "not finite" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
+
+
+QUICK = ["explicitness", "infomec", "mig", "mig_sup", "modularity", "sap", "unsupervised"]
+
+
+def test_what_takes_seconds_is_the_default_and_what_is_changed_joins_it():
+    assert [name for name in metrics if metrics[name].is_quick] == QUICK
+    assert list(configured()) == list(configured("quick")) == QUICK
+    assert list(configured("all")) == list(metrics)
+    assert list(configured(None, {"dci": {"estimator": "fast"}})) == ["dci", *QUICK]
+    assert list(configured(" mig, sap,mig ")) == ["mig", "sap"]
+    with pytest.raises(UserError, match="say quick, all or some of"):
+        configured(",")
+
+
+def test_the_command_scores_the_quick_ones_and_names_the_others(tmp_path, capsys):
+    main(["score", str(saved(tmp_path, codes=CODES, factors=FACTORS)), "--jobs", "1"])
+    shown = capsys.readouterr().out
+    assert all(f"\n{name}" in shown for name in QUICK)
+    assert "\ndci" not in shown
+    others = [name for name in metrics if name not in QUICK]
+    assert f"with --metrics all: {', '.join(others)}" in " ".join(shown.split())
+
+
+def test_scores_are_told_as_they_arrive_quick_ones_first_with_the_time_left():
+    told = []
+
+    class Bars(TaskBars):
+        def line(self, text):
+            told.append(text)
+
+    def result(metric, advance):
+        told.append(f"begin {metric.name}")
+        return Result(0.25)
+
+    chosen = configured(["dci", "sap", "mig"])
+    entries = entries_of(chosen, result, {}, {}, Bars(quiet=True))
+    assert list(entries) == ["dci", "sap", "mig"]
+    assert [line.split()[:2] for line in told] == [
+        ["begin", "mig"], ["mig", "0.2500"], ["begin", "sap"], ["sap", "0.2500"], ["begin", "dci"], ["dci", "0.2500"],
+    ]  # fmt: skip
+
+
+def test_the_time_left_is_that_of_the_metrics_left(monkeypatch):
+    now, told = iter([0.0, 2.0, 2.5, 200.0]), []
+    monkeypatch.setattr("lddr.metrics.evaluate.perf_counter", lambda: next(now))
+    monkeypatch.setattr(TaskBars, "line", lambda self, text: told.append(text))
+    chosen = {name: replace(metrics[name], seconds=s) for name, s in (("mig", 1.0), ("sap", 4.0), ("dci", 95.0))}
+    entries_of(chosen, lambda metric, advance: Result(0.25), {}, {}, TaskBars(quiet=True))
+    assert told[0].endswith("ETA 0:03:18 for the others")  # 2 s for 1 of 100: 99 times as long
+    assert told[1].endswith("ETA 0:00:48 for the others")
+    assert "ETA" not in told[2]
+
+
+def test_few_samples_are_warned_of(tmp_path, capsys):
+    with pytest.warns(FewSamplesWarning, match="^mig: from 600 samples"):
+        mig(CODES, FACTORS)
+    with pytest.warns(FewSamplesWarning, match="^mig, sap: from 600 samples") as warned:
+        entries = score_codes(CODES, FACTORS, ["mig", "sap"], jobs=1, quiet=True)
+    assert len(warned) == 1
+    assert warned[0].filename == __file__
+    assert "from 600 samples" in entries["mig"]["warning"]
+    main(["score", str(saved(tmp_path, codes=CODES, factors=FACTORS)), "--metrics", "mig,sap", "--jobs", "1"])
+    assert "mig, sap: from 600 samples" in capsys.readouterr().out
+
+
+def test_enough_samples_are_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            "warning" not in score_codes(np.tile(CODES, (2, 1)), np.tile(FACTORS, (2, 1)), ["mig"], quiet=True)["mig"]
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"bins": 1}, "bins must be at least 2"),
+        ({"bins": 10**9}, "bins must be at most"),
+        ({"jobs": 0}, "jobs must be at least 1, or -1"),
+    ],
+)
+def test_options_out_of_their_range_are_refused(options, sentence, tmp_path, capsys):
+    with pytest.raises(UserError, match=sentence):
+        score_codes(CODES, FACTORS, ["mig"], quiet=True, **options)
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    with pytest.raises(SystemExit) as stop:
+        main(["score", str(saved(tmp_path, codes=CODES, factors=FACTORS)), "--metrics", "mig", *words])
+    assert stop.value.code == 2
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_missing_file_and_wrong_factors_are_refused(tmp_path):

@@ -49,7 +49,7 @@ def run_bench(threads: int, out: Path | None) -> None:
 
 def measure(dataset: Dataset) -> dict[str, Any]:
     """The time of an image in both ways, how many of them each way encodes, and what that makes in all."""
-    plan = planned(dataset.space, configured(None), seed=0)
+    plan = planned(dataset.space, configured("all"), seed=0)
     represent = model_of(dataset)
     seconds = interleaved(
         {"published": published(dataset, represent), "ours": ours(dataset, represent, plan.images)}, repeats=5

@@ -41,7 +41,7 @@ def metrics_(markdown: bool = False) -> None:
 @app.command
 def evaluate(
     folders: Roots = (Path("runs"),),
-    metrics: str = "all",
+    metrics: str = "quick",
     dci: Literal["published", "fast"] = "published",
     gap: Literal["paper", "authors"] = "paper",
     set: Changes = (),  # noqa: A002
@@ -56,7 +56,7 @@ def evaluate(
 
     Args:
         folders: Finished runs, or folders that hold runs, at any depth.
-        metrics: Names from `lddr metrics`, with commas between them, or all.
+        metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
         dci: The published gradient boosting, or the same on codes sorted once, ten times as fast; see docs/metrics.md.
         gap: The straight-through gap of the ELBO, or of the training loss as in the authors' code.
         set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
@@ -65,20 +65,21 @@ def evaluate(
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         force: Compute anew what is there already.
     """
-    from lddr.metrics.choice import configured, parsed, split
+    from lddr.metrics.choice import configured, parsed
     from lddr.metrics.evaluate import evaluate_run
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.tables import print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
-    runs, settings, wanted = finished_runs(folders), parsed(changes), list(configured(split(metrics)))
+    settings = parsed(changes)
+    runs, wanted = finished_runs(folders), list(configured(metrics, settings))
     found = {}
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
         scores = evaluate_run(folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force)
         found[folder.name] = {name: scores["metrics"][name] for name in wanted}
     if len(found) <= SIDE_BY_SIDE:
-        _show(found)
+        _show(found, metrics)
     else:
         print_runs(list(map(read_run, runs)), ["run", "dataset", "model", "seed", *wanted])
     print("kept in scores.json of each run")
@@ -87,7 +88,7 @@ def evaluate(
 @app.command
 def score(
     codes: Annotated[Positional[Path], arg(metavar="FILE")],
-    metrics: str = "all",
+    metrics: str = "quick",
     dci: Literal["published", "fast"] = "published",
     set: Changes = (),  # noqa: A002
     seed: int = 0,
@@ -101,7 +102,7 @@ def score(
 
     Args:
         codes: The .npz file.
-        metrics: Names from `lddr metrics`, with commas between them, or all.
+        metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
         dci: The published gradient boosting, or the same on codes sorted once, ten times as fast; see docs/metrics.md.
         set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
         seed: Decides how samples are divided for metrics that train.
@@ -109,35 +110,52 @@ def score(
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         out: Also write the scores, with all details, as JSON here.
     """
-    from lddr.files import write_json
-    from lddr.metrics.choice import parsed, split
-    from lddr.metrics.score import read_codes, score_codes
+    import warnings
+
+    from lddr.files import check_writable, write_json
+    from lddr.metrics.choice import parsed
+    from lddr.metrics.codes_file import read_codes
+    from lddr.metrics.score import score_codes
+    from lddr.metrics.signature import FewSamplesWarning
 
     settings = parsed([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
-    entries = score_codes(*read_codes(codes), split(metrics), settings=settings, seed=seed, jobs=jobs, bins=bins)
-    _show({codes.name: entries})
+    if out is not None and out.parent.is_dir():
+        check_writable(out.parent)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewSamplesWarning)  # it is said below
+        entries = score_codes(*read_codes(codes), metrics, settings=settings, seed=seed, jobs=jobs, bins=bins)
+    _show({codes.name: entries}, metrics)
     if out is not None:
         write_json(out, entries)
         print(f"kept in {out}")
 
 
-def _show(found: Mapping[str, "Entries"]) -> None:
-    """A row for each metric and a column for each run; below, why some have no score."""
+def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
+    """A row for each metric and a column for each run; below, why some have no score, and what else there is."""
     from rich.console import Console
+    from rich.text import Text
 
     from lddr.console import table
+    from lddr.metrics.metric import metrics as known
 
     shown = table("metric")
     for name in found:
-        shown.add_column(name, justify="right", overflow="fold")
-    reasons: dict[str, None] = {}
+        shown.add_column(Text(name), justify="right", overflow="fold")
+    notes: dict[str, dict[str, None]] = {}  # what is to be said → of which metrics
+    left_out: dict[str, str] = {}
     for metric in next(iter(found.values())):
         entries = [by_metric[metric] for by_metric in found.values()]
         shown.add_row(metric, *("-" if entry["score"] is None else f"{entry['score']:.4f}" for entry in entries))
-        reasons |= {f"{metric}: {entry['reason']}": None for entry in entries if "reason" in entry}
-        left_out = [entry["factors_left_out"] for entry in entries if "factors_left_out" in entry]
-        reasons |= {f"left out, {name} is {why}": None for which in left_out for name, why in which.items()}
+        for entry in entries:
+            left_out |= entry.get("factors_left_out", {})
+            for note in (entry[key] for key in ("reason", "warning") if key in entry):
+                notes.setdefault(note, {})[metric] = None
     console = Console()
     console.print(shown)
-    for reason in reasons:
-        console.print(reason, highlight=False, soft_wrap=True)
+    lines = [f"{', '.join(names)}: {note}" for note, names in notes.items()]
+    lines += [f"left out, {name} is {why}" for name, why in left_out.items()]
+    if metrics == "quick":
+        others = ", ".join(name for name in known if name not in next(iter(found.values())))
+        lines += [f"slower ones, by name or with --metrics all: {others}"]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -46,7 +46,7 @@ class BetaVaeResult(Result):
     converged: bool
 
 
-@metric("beta_vae", "BetaVAE", draw=drawn_pairs, inputs=differences)
+@metric("beta_vae", "BetaVAE", seconds=2, draw=drawn_pairs, inputs=differences)
 def beta_vae_score(
     differences_train: ArrayLike,
     held_train: ArrayLike,

@@ -10,12 +10,15 @@ SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # t
 
 Chosen = Mapping[str, Metric]
 MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
+Names = str | Iterable[str] | None  # "quick", "all", names with commas between them, or a list; None is quick
 
 
-def configured(names: Iterable[str] | None, settings: MetricSettings | None = None) -> dict[str, Metric]:
-    """The metrics with these names, all when there are none, with changed settings."""
+def configured(names: Names = None, settings: MetricSettings | None = None) -> dict[str, Metric]:
+    """The metrics that are wanted, with changed settings; the quick ones are joined by those whose settings are."""
     changes = settings or {}
-    wanted = list(metrics) if names is None else list(dict.fromkeys(names))
+    wanted = named(names)
+    if names is None or names == "quick":
+        wanted = [name for name in metrics if name in wanted or name in changes]
     strangers = [name for name in changes if name not in wanted]
     if strangers:
         raise UserError(f"settings for {strangers[0]}, which is not among the metrics: {', '.join(wanted)}")
@@ -28,16 +31,17 @@ def measures() -> list[str]:
     return list(dict.fromkeys([*SIX_METRICS, *others]))
 
 
-def split(names: str) -> list[str] | None:
-    """Names between commas, None for all."""
-    if names.strip() == "all":
-        return None
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
+def named(names: Names) -> list[str]:
+    """The names of metrics that are meant."""
+    if names is None or names == "quick":
+        return [name for name in metrics if metrics[name].is_quick]
+    if names == "all":
+        return list(metrics)
+    given = names.split(",") if isinstance(names, str) else names
+    wanted = [name.strip() for name in given if name.strip()]
     if not wanted:
-        raise UserError(f"no metric is named; choose some of: {', '.join(metrics)}")
-    for name in wanted:
-        metrics[name]  # says what is there when it is not
-    return wanted
+        raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
+    return list(dict.fromkeys(wanted))
 
 
 def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:

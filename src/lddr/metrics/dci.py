@@ -30,7 +30,7 @@ class DciResult(Result):
     importance: Floats  # (latents, factors)
 
 
-@metric("dci", "DCI", parts={"train": 10_000, "test": 5_000})
+@metric("dci", "DCI", seconds=600, parts={"train": 10_000, "test": 5_000})
 def dci(
     codes_train: ArrayLike,
     factors_train: ArrayLike,

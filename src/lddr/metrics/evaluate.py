@@ -1,31 +1,37 @@
 """Score a representation with many metrics from one encoding: any callable on a dataset, or the model of a run."""
 
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.console import TaskBars
+from lddr.console import TaskBars, clock
 from lddr.data.dataset import Dataset, as_floats
-from lddr.metrics.choice import Chosen, MetricSettings, configured
+from lddr.files import check_writable
+from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
 from lddr.metrics.fitting import cores
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
 from lddr.metrics.plan import Encode, encoded, planned, scorable
+from lddr.metrics.signature import FewSamplesWarning, of_few_samples
 from lddr.runs.folder import RunFolder
+from lddr.settings import Rule
 
 if TYPE_CHECKING:
     from lddr.trained import Trained
 
 Represent = Callable[[NDArray[np.float32]], ArrayLike]  # images (count, height, width, channels) → (count, latents)
+MANY_BINS = 10_000
 Entries = dict[str, dict[str, Any]]  # metric → its score, what else it found, and its settings
 
 
 def evaluate(
     dataset: Dataset,
-    represent: Represent,
-    names: Iterable[str] | None = None,
+    represent: "Represent | Trained",
+    names: Names = None,
     *,
     settings: MetricSettings | None = None,
     seed: int = 0,
@@ -33,21 +39,28 @@ def evaluate(
     bins: int | None = None,
     quiet: bool = False,
 ) -> Entries:
-    """Scores of any callable from images, floats in [0, 1] (count, height, width, channels), to codes (count, latents).
+    """Scores of a trained model, or of any callable from images in [0, 1] to codes (count, latents).
 
-    `names` are metrics (when left out, all that need no model), `settings` change theirs, `jobs` is the number of
-    cores to fit with (-1: all), and `bins` how many bins a continuous factor is put into (None: it is left out).
+    The images are floats (count, height, width, channels). `names` are metrics (when left out, those that take seconds;
+    "all" for all), `settings` change theirs, `jobs` is the number of cores to fit with (-1: all), and `bins` how many
+    bins a continuous factor is put into (None: it is left out).
     """
+    trained: Any = represent if hasattr(represent, "represent") else None
+    encode = trained.represent if trained else _in_floats(represent)
     chosen = configured(names, settings)
-    if names is None:
-        chosen = {name: metric for name, metric in chosen.items() if metric.needs != "model"}
     with TaskBars(quiet) as bars, cores(jobs):
-        return _evaluated(dataset, lambda images: represent(as_floats(images)), chosen, seed, bins, bars)
+        entries = _evaluated(dataset, encode, chosen, seed, bins, bars, trained)
+    warn_of_few(entries)
+    return entries
+
+
+def _in_floats(represent: Any) -> Encode:
+    return lambda images: represent(as_floats(images))
 
 
 def evaluate_run(
     folder: Path,
-    names: Iterable[str] | None = None,
+    names: Names = None,
     *,
     settings: MetricSettings | None = None,
     seed: int = 0,
@@ -67,6 +80,7 @@ def evaluate_run(
     missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, seed, bins)}
     if not missing:
         return there
+    check_writable(folder)
     trained = Trained.load(folder)
     if dataset is not None:
         run.check(dataset)
@@ -86,6 +100,7 @@ def _evaluated(
     trained: "Trained | None" = None,
 ) -> Entries:
     """Plan, encode, score."""
+    common = draw_settings(seed, bins)
     space, left_out = scorable(dataset.space, bins)
     plan = planned(space, chosen, seed)
     encoding = f"encoding {len(plan.images):,} distinct images of {plan.drawn:,} drawn"
@@ -99,7 +114,13 @@ def _evaluated(
             return metric((trained, dataset, seed), told)
         return metric.score(table.samples(plan.draws[metric.name]), told)
 
-    return entries_of(chosen, result, {"draw_seed": seed, "bins": bins}, left_out, bars)
+    return entries_of(chosen, result, common, left_out, bars)
+
+
+def draw_settings(seed: int, bins: int | None) -> dict[str, Any]:
+    """What all metrics are drawn with, as it stands in their settings."""
+    fitting = None if bins is None else Rule(20, "", int, at_least=2, at_most=MANY_BINS).fitting("bins", bins)
+    return {"draw_seed": Rule(0, "", int, at_least=0).fitting("seed", seed), "bins": fitting}
 
 
 def entries_of(
@@ -109,21 +130,41 @@ def entries_of(
     left_out: dict[str, str],
     bars: TaskBars,
 ) -> Entries:
-    """The result of every metric as plain values with all settings, or the reason why it has none."""
+    """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first."""
     entries: Entries = {}
-    for name, metric in chosen.items():
-        with bars.task(name) as advance:
-            try:
-                entries[name] = result(metric, advance).as_dict()
-            except UndefinedError as reason:
-                entries[name] = {"score": None, "reason": str(reason), "settings": metric.settings}
-        entries[name]["settings"] = plain(metric.settings | common | entries[name]["settings"])
+    order, begun, done = sorted(chosen.values(), key=lambda metric: metric.seconds), perf_counter(), 0.0
+    for metric in order:
+        with bars.task(metric.name) as advance:
+            entry = _entry(metric, result, advance)
+        entries[metric.name] = entry | {"settings": plain(metric.settings | common | entry["settings"])}
         if left_out and metric.labels:
-            entries[name]["factors_left_out"] = left_out
-    return entries
+            entries[metric.name]["factors_left_out"] = left_out
+        done += metric.seconds
+        left = (perf_counter() - begun) / done * sum(other.seconds for other in order[len(entries) :])
+        score = "-" if entry["score"] is None else f"{entry['score']:.4f}"
+        bars.line(f"{metric.name:20} {score:>8}" + (f"   ETA {clock(left)} for the others" if left > 1 else ""))
+    return {name: entries[name] for name in chosen}
+
+
+def _entry(metric: Metric, result: Callable[[Metric, Tell], Result], told: Tell) -> dict[str, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewSamplesWarning)  # it is in the entry
+            found = result(metric, told).as_dict()
+    except UndefinedError as reason:
+        return {"score": None, "reason": str(reason), "settings": metric.settings}
+    few = of_few_samples(found["settings"])
+    return found | ({"warning": few} if few else {})
+
+
+def warn_of_few(entries: Entries) -> None:
+    """Warn once of all scores of few samples, in the name of who called."""
+    few = {name: entry["warning"] for name, entry in entries.items() if "warning" in entry}
+    if few:
+        warnings.warn(f"{', '.join(few)}: {next(iter(few.values()))}", FewSamplesWarning, stacklevel=3)
 
 
 def is_scored(entry: Mapping[str, Any] | None, metric: Metric, seed: int = 0, bins: int | None = None) -> bool:
     """Whether an entry of scores.json is of this metric with these settings."""
-    asked = plain(metric.settings | {"draw_seed": seed, "bins": bins})
+    asked = plain(metric.settings | draw_settings(seed, bins))
     return entry is not None and asked.items() <= entry.get("settings", {}).items()

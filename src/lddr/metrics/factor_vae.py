@@ -16,6 +16,11 @@ from lddr.metrics.signature import Count, NotNegative
 
 Several = Annotated[int, {"at_least": 2}]  # one has no variance
 
+TIES = (
+    "variances are in 64 bits, and the first of latents with equal ones wins; the published code has them in 32 bits, "
+    "where rounding decides: up to 0.03 where two latents are constant while a factor is held"
+)
+
 
 def drawn_groups(
     space: FactorSpace,
@@ -50,6 +55,7 @@ class FactorVaeResult(Result):
     train_accuracy: float
     votes: Whole
     active_latents: int
+    ties: str = TIES
 
 
 @metric("factor_vae", "FactorVAE", draw=drawn_groups, inputs=variances_of)

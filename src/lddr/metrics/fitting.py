@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
+from lddr.errors import UserError
 from lddr.metrics.metric import Tell
 
 T = TypeVar("T")
@@ -13,6 +14,8 @@ def cores(jobs: int) -> AbstractContextManager:
     """Let fits run on this many cores, all for -1."""
     from joblib import parallel_config
 
+    if jobs != -1 and jobs < 1:
+        raise UserError(f"jobs must be at least 1, or -1 for all cores, not {jobs}")
     return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
 
 

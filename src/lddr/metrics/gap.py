@@ -43,7 +43,7 @@ class GapResult(Result):
     entropy: float  # of the posterior in nats, mean over latents and images
 
 
-@metric("gap", "Gap_ST")
+@metric("gap", "Gap_ST", seconds=80)
 def gap(
     trained: "Trained",
     dataset: Dataset,

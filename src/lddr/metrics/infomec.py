@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked_parts, discretised, entropy, mutual_information
+from lddr.metrics.information import (
+    Floats,
+    Whole,
+    checked_parts,
+    discretised,
+    entropy,
+    histogram_facts,
+    mutual_information,
+)
 from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.modularity import ROUNDING
 from lddr.metrics.probe import probabilities, standardised
@@ -34,7 +42,7 @@ class InfomecResult(Result):
     entropies: tuple[float, ...]
 
 
-@metric("infomec", "InfoMEC", parts={"samples": 10_000, "test": 0})
+@metric("infomec", "InfoMEC", seconds=5, parts={"samples": 10_000, "test": 0})
 def infomec(
     codes: ArrayLike,
     factors: ArrayLike,
@@ -73,7 +81,8 @@ def infomec(
     found = side_by_side(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], told)
     active = _active(values, 0.0 if estimator == "categories" else active_range)
     information = np.stack([column for column, _ in found], axis=1)
-    sizes = {"samples": len(values), "test": 0 if codes_test is None else len(probed)}
+    sizes = histogram_facts(values) if estimator == "binned" else {"samples": len(values)}
+    sizes |= {"test": 0 if codes_test is None else len(probed)}
     return _result(information, truth, active, np.array([share for _, share in found]), sizes)
 
 

@@ -1,5 +1,7 @@
 """Mutual information between codes and factors, from histograms."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -7,19 +9,41 @@ from lddr.errors import UserError
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+LARGEST = 1e50  # codes are squared, and solvers never come back from an overflow
+
+
+def as_array(given: ArrayLike) -> NDArray:
+    """What was given as an array; a tensor of torch is taken off its graph and its device."""
+    tensor: Any = given
+    if hasattr(tensor, "detach"):
+        tensor = tensor.detach().cpu()
+        tensor = tensor.double() if tensor.is_floating_point() else tensor  # numpy has no bfloat16
+    return np.asarray(tensor)
+
+
+def as_floats(codes: ArrayLike) -> Floats:
+    """Codes in double precision; what is no table of numbers is refused."""
+    try:
+        return np.asarray(as_array(codes), np.float64)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"the codes must be a table of numbers, (samples, latents): {error}") from error
 
 
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
     """Codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
-    values, truth = np.asarray(codes, np.float64), np.asarray(factors)
-    if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not len(values):
+    values, truth = as_floats(codes), as_array(factors)
+    if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not values.size:
         raise UserError(
             f"expected codes (samples, latents) and factors (samples, factors), got {values.shape}, {truth.shape}"
         )
     if not np.isfinite(values).all():
         raise UserError("the codes hold values that are not finite; mend them before they are scored")
-    if not np.issubdtype(truth.dtype, np.integer):
-        raise UserError(f"factors must be whole numbers, not {truth.dtype}")
+    if np.abs(values).max() > LARGEST:
+        raise UserError(f"codes beyond {LARGEST:g} are too large to be scored; scale them down")
+    if truth.dtype.kind not in "biuf" or (truth.dtype.kind == "f" and not (truth == np.rint(truth)).all()):
+        raise UserError(
+            f"factors must be whole numbers, and these {truth.dtype} are not; give the numbers of their values"
+        )
     return values, truth.astype(np.int64)
 
 
@@ -39,8 +63,31 @@ def checked_parts(
 
 def discretised(codes: Floats, num_bins: int) -> Whole:
     """The number of the bin of every code, 1 … num_bins, in equal bins between a latent's extremes."""
-    columns = [np.digitize(column, np.histogram(column, num_bins)[1][:-1]) for column in codes.T]
+    columns = [np.digitize(column, _edges(column, num_bins)[:-1]) for column in map(_in_own_precision, codes.T)]
     return np.stack(columns, axis=1).astype(np.int64)
+
+
+def histogram_facts(codes: Floats) -> dict[str, Any]:
+    """What a score from histograms says of its sample."""
+    singles = all(_in_own_precision(column).dtype == np.float32 for column in codes.T)
+    return {"samples": len(codes), "bin_edges": "float32" if singles else "float64"}
+
+
+def _in_own_precision(column: Floats) -> NDArray[np.floating]:
+    """In 32 bits where that loses nothing: then edges are in 32 bits, too, which decides for codes that lie on them.
+
+    Networks give such codes, and so were the published scores made.
+    """
+    with np.errstate(over="ignore"):
+        single = column.astype(np.float32)
+    return single if np.array_equal(single, column) else column
+
+
+def _edges(column: NDArray[np.floating], num_bins: int) -> NDArray[np.floating]:
+    """Those of `np.histogram`, which refuses codes that are hardly apart."""
+    low, high = column.min(), column.max()
+    margin = column.dtype.type(0.5 * (low == high))
+    return np.linspace(low - margin, high + margin, num_bins + 1, dtype=column.dtype)
 
 
 def entropy(values: Whole) -> float:

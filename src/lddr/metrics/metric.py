@@ -16,6 +16,7 @@ from lddr.settings import Rule
 
 Samples = Mapping[str, Sample]  # by part
 Tell = Callable[[float], None]  # told the share of a metric's work that has just been finished
+QUICK = 10.0  # seconds
 
 
 class UndefinedError(UserError):
@@ -57,6 +58,12 @@ class Metric:
     inputs: Callable[[Samples], Sequence[Any]] | None
     fixed: dict[str, Any]  # arguments that are no settings
     is_task: bool
+    seconds: float
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is done in seconds, encoding included."""
+        return self.needs == "codes" and self.seconds <= QUICK
 
     @property
     def needs(self) -> Literal["codes", "interventions", "model"]:
@@ -136,6 +143,7 @@ def metric(
     draw: Callable[..., Draws] | None = None,
     inputs: Callable[[Samples], Sequence[Any]] | None = None,
     is_task: bool = False,
+    seconds: float = 0.1,
     **fixed: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: make a function known as a metric. Its inputs come first; its parameters with a default are settings.
@@ -144,8 +152,8 @@ def metric(
     are then called codes_PART and factors_PART; plain `codes` and `factors` are those of the part "samples".
     Instead, `draw(space, generator, …)` draws with factors held; its parameters with a default are settings, and
     `inputs(samples)` makes the inputs of what it drew. With neither, the inputs are `trained`, `dataset` and `seed`.
-    `is_task` is for what is done with codes, which is no measure of disentanglement; `fixed` are arguments that are no
-    settings.
+    `is_task` is for what is done with codes, which is no measure of disentanglement; `seconds` is how long it takes on
+    one core with the published settings, roughly; `fixed` are arguments that are no settings.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
@@ -155,7 +163,7 @@ def metric(
         rules |= (rules_of(draw) if draw else {}) | rules_of(checked)
         rules = {key: rule for key, rule in rules.items() if key not in fixed}
         published = {key: rule.default for key, rule in rules.items()}
-        known = Metric(name, title, checked, published, rules, parts or {}, draw, inputs, fixed, is_task)
+        known = Metric(name, title, checked, published, rules, parts or {}, draw, inputs, fixed, is_task, seconds)
         metrics.register(name)(known)
         return checked
 

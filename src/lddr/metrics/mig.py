@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.information import Floats, checked, discretised, entropy, mutual_information_matrix
+from lddr.metrics.information import Floats, checked, discretised, entropy, histogram_facts, mutual_information_matrix
 from lddr.metrics.metric import Result, metric
 from lddr.metrics.signature import Count
 
@@ -31,8 +31,9 @@ def mig(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> MigResult
     entropies = np.array([entropy(column) for column in truth.T])
     gaps = np.divide(first - second, entropies, out=np.zeros_like(first), where=entropies > 0)
     score = float(gaps[entropies > 0].mean()) if np.any(entropies > 0) else 0.0
-    sizes = {"samples": len(values)}
-    return MigResult(score, tuple(gaps.tolist()), information, tuple(entropies.tolist()), settings=sizes)
+    return MigResult(
+        score, tuple(gaps.tolist()), information, tuple(entropies.tolist()), settings=histogram_facts(values)
+    )
 
 
 def two_largest(matrix: Floats) -> tuple[Floats, Floats]:

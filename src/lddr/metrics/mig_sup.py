@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.information import Floats, checked, discretised, entropy, mutual_information_matrix
+from lddr.metrics.information import Floats, checked, discretised, entropy, histogram_facts, mutual_information_matrix
 from lddr.metrics.metric import Result, metric
 from lddr.metrics.mig import two_largest
 from lddr.metrics.signature import Count, NotNegative
@@ -43,5 +43,5 @@ def mig_sup(
         tuple(active.tolist()),
         information,
         tuple(entropies.tolist()),
-        settings={"samples": len(values)},
+        settings=histogram_facts(values),
     )

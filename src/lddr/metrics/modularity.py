@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.metrics.fitting import side_by_side
-from lddr.metrics.information import Floats, Whole, checked, checked_parts, discretised, mutual_information_matrix
+from lddr.metrics.information import (
+    Floats,
+    Whole,
+    checked,
+    checked_parts,
+    discretised,
+    histogram_facts,
+    mutual_information_matrix,
+)
 from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.probe import probabilities, standardised
 from lddr.metrics.signature import Count, NotNegative
@@ -32,8 +40,9 @@ def modularity(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> Mo
     values, truth = checked(codes, factors)
     information = mutual_information_matrix(discretised(values, num_bins), truth)
     per_latent = modularities(information[:, np.ptp(truth, axis=0) > 0])
-    sizes = {"samples": len(values)}
-    return ModularityResult(float(per_latent.mean()), tuple(per_latent.tolist()), information, settings=sizes)
+    return ModularityResult(
+        float(per_latent.mean()), tuple(per_latent.tolist()), information, settings=histogram_facts(values)
+    )
 
 
 def modularities(information: Floats) -> Floats:
@@ -53,7 +62,7 @@ class ExplicitnessResult(Result):
     area: float
 
 
-@metric("explicitness", "Explicitness", parts={"train": 10_000, "test": 5_000})
+@metric("explicitness", "Explicitness", seconds=2, parts={"train": 10_000, "test": 5_000})
 def explicitness(
     codes_train: ArrayLike,
     factors_train: ArrayLike,

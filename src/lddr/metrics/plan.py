@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
+from lddr.metrics.information import as_array
 from lddr.metrics.metric import Metric, UndefinedError
 from lddr.metrics.samples import Draws, EncodedImages
 
@@ -94,7 +95,7 @@ def _by_blocks(dataset: Dataset, numbers: Indices, seed: int) -> Images:
 
 
 def _checked(codes: ArrayLike, count: int) -> NDArray[np.float32]:
-    array = np.asarray(codes)
+    array = as_array(codes)
     if array.ndim != 2 or len(array) != count:
         raise UserError(f"represent must give codes of shape ({count}, latents) for {count} images, not {array.shape}")
     if not np.isfinite(array).all():

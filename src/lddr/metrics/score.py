@@ -1,20 +1,17 @@
-"""Scores of codes that come from anywhere: arrays, or an .npz file that any framework can write."""
-
-from collections.abc import Iterable
-from pathlib import Path
+"""Scores of codes that come from anywhere, as arrays."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lddr.console import TaskBars
-from lddr.data.columns import columns_of_npz, factor_table
+from lddr.data.columns import factor_table
 from lddr.data.dataset import stream
 from lddr.data.factors import FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.choice import MetricSettings, configured
-from lddr.metrics.evaluate import Entries, entries_of
+from lddr.metrics.choice import MetricSettings, Names, configured
+from lddr.metrics.evaluate import Entries, draw_settings, entries_of, warn_of_few
 from lddr.metrics.fitting import cores
-from lddr.metrics.information import checked
+from lddr.metrics.information import as_array, checked
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError
 from lddr.metrics.plan import check_factors, scorable
 from lddr.metrics.samples import Draws, EncodedImages
@@ -23,7 +20,7 @@ from lddr.metrics.samples import Draws, EncodedImages
 def score_codes(
     codes: ArrayLike,
     factors: ArrayLike | FactorTable,
-    names: Iterable[str] | None = None,
+    names: Names = None,
     *,
     settings: MetricSettings | None = None,
     seed: int = 0,
@@ -36,6 +33,7 @@ def score_codes(
     Metrics that train have the samples divided at random, in the proportion of the published sizes and never above
     them. `bins` is how many bins a continuous factor is put into (None: it is left out).
     """
+    common = draw_settings(seed, bins)
     table = factors if isinstance(factors, FactorTable) else _table(factors)
     space, left_out = scorable(table, bins)
     values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
@@ -51,7 +49,9 @@ def score_codes(
         return metric.score(known.samples(divided(metric, space.size, seed)), told)
 
     with TaskBars(quiet) as bars, cores(jobs):
-        return entries_of(configured(names, settings), result, {"draw_seed": seed, "bins": bins}, left_out, bars)
+        entries = entries_of(configured(names, settings), result, common, left_out, bars)
+    warn_of_few(entries)
+    return entries
 
 
 def divided(metric: Metric, count: int, seed: int) -> Draws:
@@ -67,24 +67,8 @@ def divided(metric: Metric, count: int, seed: int) -> Draws:
     return {part: order[first:last] for part, first, last in zip(wanted, [0, *ends], ends, strict=False)}
 
 
-def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
-    """The arrays `codes` (samples, latents), `factors` (samples, factors) and `factor_names` of an .npz file."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if "codes" not in file:
-                raise UserError(f"{path} has no array 'codes'; it has: {', '.join(file.files) or 'nothing'}")
-            codes = file["codes"]
-    except FileNotFoundError as error:
-        raise UserError(f"there is no file {path}") from error
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path} cannot be read as an .npz file of numbers ({error})") from error
-    if codes.ndim != 2:
-        raise UserError(f"'codes' in {path} has the shape {codes.shape}; save it as (samples, latents)")
-    return codes, factor_table(columns_of_npz(path, len(codes)), len(codes))
-
-
 def _table(factors: ArrayLike) -> FactorTable:
-    array = np.asarray(factors)
+    array = as_array(factors)
     if array.ndim != 2:
         raise UserError(f"expected factors of shape (samples, factors), got {array.shape}")
     return factor_table({f"factor {place}": column for place, column in enumerate(array.T)}, len(array))

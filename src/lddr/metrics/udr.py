@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
-from lddr.metrics.information import Floats
+from lddr.metrics.information import Floats, as_floats
 from lddr.metrics.metric import Result
 
 Similarity = Literal["lasso", "spearman"]
@@ -60,7 +60,7 @@ def udr(
 
 
 def _checked_models(codes_of_models: Sequence[ArrayLike], similarity: str) -> list[Floats]:
-    models = [np.asarray(codes, np.float64) for codes in codes_of_models]
+    models = [as_floats(codes) for codes in codes_of_models]
     if similarity not in get_args(Similarity):
         raise UserError(f"no similarity is called {similarity!r}; choose one of {', '.join(get_args(Similarity))}")
     if len(models) < 2:

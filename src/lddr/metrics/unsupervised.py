@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.metrics.information import Floats, checked, discretised, mutual_information_matrix
+from lddr.metrics.information import Floats, as_floats, checked, discretised, histogram_facts, mutual_information_matrix
 from lddr.metrics.metric import Result, metric
 from lddr.metrics.signature import Count, NotNegative, Positive
 
@@ -36,7 +36,7 @@ def unsupervised(
     A latent is active if its variance is above 0.01 (Burda et al. 2016). The other scores take all latents, as
     published; so does the total correlation with `active_variance=0`, as far as they vary.
     """
-    given = np.atleast_1d(np.asarray(codes, np.float64))
+    given = np.atleast_1d(as_floats(codes))
     values, _ = checked(given, np.zeros((len(given), 1), np.int64))
     active = active_latents(values, active_variance)
     eigenvalues = correlation_eigenvalues(values[:, active])
@@ -51,7 +51,7 @@ def unsupervised(
         int((eigenvalues > smallest_eigenvalue).sum()),
         tuple(values.var(axis=0).tolist()),
         information,
-        settings={"samples": len(values)},
+        settings=histogram_facts(values),
     )
 
 
