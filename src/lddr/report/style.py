@@ -6,6 +6,8 @@ from io import BytesIO
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -47,6 +49,7 @@ STYLE: Any = {
     "svg.hashsalt": "lddr",  # else every file has other names inside
     "pdf.fonttype": 42,
 }
+ROOM = 0.04  # inches around text that sticks out
 UNDATED: Any = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -88,5 +91,22 @@ def rendered(figure: Figure, kind: str = "png", dpi: int = 150) -> bytes:
     """The figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
     buffer = BytesIO()
     with house_style():  # ticks are made when they are needed: now
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind])
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind], bbox_inches=whole_area(figure))
     return buffer.getvalue()
+
+
+def whole_area(figure: Figure) -> Any:
+    """The area, in inches, that holds a figure and all its text; None where nothing sticks out."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    low, high = np.minimum(drawn.min, 0), np.maximum(drawn.max, (width, height))
+    if max(*-low, *(high - (width, height))) < ROOM / 2:  # half a line of pixels
+        return None
+    return Bbox([low - ROOM * (low < 0), high + ROOM * (high > (width, height))])
+
+
+def text_width(text: str, size: float = 9) -> float:
+    """About how many inches a line of text takes."""
+    return 0.6 * size / 72 * len(text)

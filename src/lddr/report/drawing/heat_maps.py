@@ -8,7 +8,7 @@ import numpy as np
 
 from lddr.metrics.information import Floats
 from lddr.report.ranks import RunColumns, spearman
-from lddr.report.style import DIVERGING, INK, PAPER, Axes, Figure, house_style, paneled
+from lddr.report.style import DIVERGING, INK, PAPER, Axes, Figure, house_style, paneled, text_width
 
 if TYPE_CHECKING:
     from matplotlib.colorbar import Colorbar
@@ -34,7 +34,8 @@ def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMa
 def heat_maps(maps: Sequence[HeatMap]) -> Figure:
     """Heat maps side by side, at most three in a row, under one colour bar."""
     rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
-    size, alike = (0.52 * columns + 0.3, 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
+    widest = max(text_width(drawn.title) for drawn in maps)
+    size, alike = (max(0.52 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
     figure, panels = paneled(len(maps), 3, size, (1.7, 1.1), sharey=alike)
     for axes, drawn in zip(panels, maps, strict=True):
         draw_matrix(axes, drawn.values, drawn.rows, drawn.columns, DIVERGING, -1)
