@@ -16,6 +16,7 @@ from lddr.data.load import load_dataset
 from lddr.explorer import server
 from lddr.explorer.open_model import ASLEEP
 from lddr.explorer.pictures import LARGEST_UPLOAD, from_upload
+from lddr.runs.information import LEAST_SHARE
 from tests.explorer.conftest import serving
 
 IMAGES = load_dataset("circles", 16)
@@ -72,7 +73,7 @@ def test_latents_are_called_after_the_factor_with_the_most_information(address, 
     model = get(address, f"/api/runs/{tokens['dvae']}/model").json()
     for latent in model["latents"]:
         best = shares[latent["number"]]
-        assert latent["factor"] == (("x", "y")[best.argmax()] if best.max() >= 0.1 else None)
+        assert latent["factor"] == (("x", "y")[best.argmax()] if best.max() >= LEAST_SHARE else None)
         assert list(latent["shares"].values()) == pytest.approx(best.tolist())
 
 

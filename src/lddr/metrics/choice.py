@@ -39,7 +39,7 @@ def named(names: Names) -> list[str]:
         return list(metrics)
     given = names.split(",") if isinstance(names, str) else names
     wanted = [name.strip() for name in given if name.strip()]
-    if not wanted:
+    if isinstance(names, str) and not wanted:  # a study may do without scores
         raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
     return list(dict.fromkeys(wanted))
 
