@@ -23,3 +23,13 @@ def test_the_table_of_settings_is_that_of_the_code():
     assert settings_table() in (ROOT / "docs" / "settings.md").read_text(), (
         "paste the output of: lddr models --markdown"
     )
+
+
+def test_the_walks_name_files_that_are_there():
+    import re
+
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    named = [name for name in re.findall(r"`((?:\w+/)*\w+\.py)`", text) if "NAME" not in name]
+    assert len(named) > 20
+    for name in named:
+        assert (ROOT / "src" / "lddr" / name).exists(), name
