@@ -192,7 +192,7 @@ def test_unreadable_members_are_refused(tmp_path: Path, offset: int, value: int)
     content = bytearray((tmp_path / "a.npz").read_bytes())
     content[content.rindex(b"PK\1\2") + offset] = value
     (tmp_path / "a.npz").write_bytes(content)
-    with pytest.raises(UserError, match=r"a.npz: expected a plain .npz archive, found an unreadable one"):
+    with pytest.raises(UserError, match=r"a.npz: expected a whole .npz archive, found a broken one"):
         NpzArray(tmp_path / "a.npz", "images")
 
 

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from lddr.errors import UserError
 from lddr.files import written_whole
+from lddr.foreign import foreign
 
 
 def unpack(archive: BinaryIO, members: str, folder: Path) -> None:
@@ -17,11 +18,14 @@ def unpack(archive: BinaryIO, members: str, folder: Path) -> None:
     One path that leads out, wherever it is, or one link among the files, and nothing is unpacked. Links elsewhere in
     the archive are passed over like everything else there. Owners and permissions are not taken over.
     """
-    with tarfile.open(fileobj=archive) as tar:
-        wanted = _wanted(tar, PurePosixPath(members), folder)
-        with _appearing_whole(folder) as staging:
-            for name, member in wanted.items():
-                _write(tar, member, staging / name)
+    cure = f"remove it and fetch it again, or put the files below {members} by hand into {folder}"
+    with foreign(getattr(archive, "name", "the archive"), "a whole tar archive", cure):
+        with tarfile.open(fileobj=archive) as tar:
+            wanted = _wanted(tar, PurePosixPath(members), folder)
+            with _appearing_whole(folder) as staging:
+                _check_space(staging, sum(member.size for member in wanted.values()))
+                for name, member in wanted.items():
+                    _write(tar, member, staging / name)
 
 
 def _wanted(tar: tarfile.TarFile, members: PurePosixPath, folder: Path) -> dict[PurePosixPath, tarfile.TarInfo]:
@@ -40,6 +44,14 @@ def _wanted(tar: tarfile.TarFile, members: PurePosixPath, folder: Path) -> dict[
     if not wanted:
         raise UserError(f"the archive holds no files below {members}; put the files by hand into {folder}")
     return wanted
+
+
+def _check_space(folder: Path, needed: int) -> None:
+    """Refuse an archive that would fill the disk, which may be a few damaged or hostile bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        where = f"in {folder.parent}, where {free / 1e6:.0f} MB are free"
+        raise UserError(f"unpacking the archive needs {needed / 1e6:.0f} MB {where}; make room there")
 
 
 def _leads_out(name: str) -> bool:

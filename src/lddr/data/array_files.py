@@ -1,9 +1,7 @@
 """One array inside an .npz or HDF5 file: its shape and type from the header, its content in chunks, never whole."""
 
 import struct
-import warnings
 import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +10,15 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 
-from lddr.data.conversion import MappedImages, Rows, Shape, damaged, described
+from lddr.data.conversion import MappedImages, Rows, Shape, described
+from lddr.data.npy_header import LONGEST, header_of, size_of
+from lddr.foreign import damaged, foreign, reason_of
 
 CHUNK = 16 << 20  # bytes handed on at once
 SLAB = 256 << 20  # bytes of an HDF5 file read at once: whole rows of its compressed blocks, so that each is read once
+WIDEST = 256 << 20  # bytes of a row: a damaged header claims more than there is memory
+MOST_UNPACKED = 1032  # bytes that deflate can make of one
 SIGNATURE = b"PK\3\4"
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
 
@@ -49,6 +50,14 @@ class StoredArray(ABC):
             found = described(self.shape, self.dtype)
             raise damaged(self.path, f"the array {self.key!r} to be {described(shape)}", found)
 
+    def _width(self) -> int:
+        """The bytes of a row: some, and not more than can be held."""
+        width = prod(self.shape[1:]) * self.dtype.itemsize if self.shape else 0
+        if not 0 < width <= WIDEST:
+            found = described(self.shape, self.dtype)
+            raise damaged(self.path, f"rows of 1 to {WIDEST:,} bytes in the array {self.key!r}", found)
+        return width
+
 
 def array_in(path: Path, key: str) -> StoredArray:
     """The array under this key of an .npz or HDF5 file."""
@@ -59,33 +68,28 @@ class NpzArray(StoredArray):
     """An array in an .npz archive. No object is ever unpickled."""
 
     def _header(self) -> tuple[Shape, np.dtype]:
-        with self._opened() as (info, file):
-            shape, dtype = self._npy_header(file)
-            self._info, self._start = info, file.tell()
-        if info.file_size != self._start + prod(shape) * dtype.itemsize:
-            size = info.file_size - self._start
-            raise damaged(self.path, f"{described(shape, dtype)} under {self.key!r}", f"{size} bytes of data")
-        return shape, dtype
-
-    def _npy_header(self, file: IO[bytes]) -> tuple[Shape, np.dtype]:
-        readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+        with self._opened() as (self._info, file):
+            beginning = file.read(LONGEST)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that it was written by Python 2, which does no harm
-                shape, fortran_order, dtype = readers[npy.read_magic(file)](file)
-        except (ValueError, KeyError) as error:
-            raise damaged(self.path, f"an .npy array under {self.key!r}", f"something else ({error})") from error
-        if dtype.hasobject or fortran_order:
-            found = "Python objects" if dtype.hasobject else "Fortran order"
+            header = header_of(beginning)
+        except Exception as error:  # numpy has Python parse it
+            found = f"something else ({reason_of(error)})"
+            raise damaged(self.path, f"an .npy array under {self.key!r}", found) from error
+        if header.dtype.hasobject or header.in_fortran_order:
+            found = "Python objects" if header.dtype.hasobject else "Fortran order"
             raise damaged(self.path, f"the array {self.key!r} to hold plain numbers in C order", found)
-        return shape, dtype
+        self._start, size = header.start, self._info.file_size - header.start
+        if size != size_of(header):
+            wanted = f"{described(header.shape, header.dtype)} under {self.key!r}"
+            raise damaged(self.path, wanted, f"{size} bytes of data")
+        return header.shape, header.dtype
 
     def chunks(self) -> Iterator[Rows]:
-        width = prod(self.shape[1:]) * self.dtype.itemsize
-        buffer = memoryview(bytearray(max(CHUNK // width, 1) * width))
+        width = self._width()
+        buffer = memoryview(bytearray(min(max(CHUNK // width, 1), self.shape[0]) * width))
         with self._opened() as (_, file):
             file.read(self._start)
-            for start in range(0, self.shape[0] * width, len(buffer)):
+            for start in range(0, self.shape[0] * width, len(buffer) or 1):
                 part = buffer[: self.shape[0] * width - start]
                 self._fill(part, file)
                 yield np.frombuffer(part, self.dtype).reshape(-1, *self.shape[1:])
@@ -102,29 +106,27 @@ class NpzArray(StoredArray):
     def mapped(self) -> MappedImages | None:
         if self._info.compress_type != zipfile.ZIP_STORED:
             return None
-        with self.path.open("rb") as file:
-            file.seek(self._info.header_offset)
-            header = file.read(LOCAL_HEADER.size)
-            signature, name_length, extra_length = LOCAL_HEADER.unpack(header.ljust(LOCAL_HEADER.size, b"\0"))
-        if signature != SIGNATURE:
-            raise damaged(self.path, f"a zip member at byte {self._info.header_offset}", f"{signature!r}")
-        start = self._info.header_offset + LOCAL_HEADER.size + name_length + extra_length + self._start
-        return MappedImages(self.path, self.shape, start)
+        with foreign(self.path, "a whole .npz archive"):
+            with self.path.open("rb") as file:
+                file.seek(self._info.header_offset)
+                signature, name_length, extra_length = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+            if signature != SIGNATURE:
+                raise ValueError(f"no zip member at byte {self._info.header_offset}")
+            start = self._info.header_offset + LOCAL_HEADER.size + name_length + extra_length + self._start
+            return MappedImages(self.path, self.shape, start)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[zipfile.ZipInfo, IO[bytes]]]:
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                name = f"{self.key}.npy"
-                if name not in archive.namelist():
-                    names = ", ".join(sorted(archive.namelist())) or "nothing"
-                    raise damaged(self.path, f"an array {self.key!r}", names.replace(".npy", ""))
-                with archive.open(name) as file:
-                    yield archive.getinfo(name), file
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-            raise damaged(self.path, "a whole .npz archive", f"a broken one ({error})") from error
-        except (NotImplementedError, RuntimeError) as error:  # what zipfile raises for ciphers and rare compressions
-            raise damaged(self.path, "a plain .npz archive", f"an unreadable one ({error})") from error
+        with foreign(self.path, "a whole .npz archive"), zipfile.ZipFile(self.path) as archive:
+            name = f"{self.key}.npy"
+            if name not in archive.namelist():
+                names = ", ".join(sorted(archive.namelist())) or "nothing"
+                raise damaged(self.path, f"an array {self.key!r}", names.replace(".npy", ""))
+            info = archive.getinfo(name)
+            if info.file_size > MOST_UNPACKED * self.path.stat().st_size:
+                raise ValueError(f"{info.file_size:,} bytes cannot come of it")
+            with archive.open(info) as file:
+                yield info, file
 
 
 class Hdf5Array(StoredArray):
@@ -135,7 +137,7 @@ class Hdf5Array(StoredArray):
             return dataset.shape or (), dataset.dtype
 
     def chunks(self) -> Iterator[Rows]:
-        rows = max(CHUNK // (prod(self.shape[1:]) * self.dtype.itemsize), 1)
+        rows = max(CHUNK // self._width(), 1)
         with self._opened() as dataset:
             slab = np.empty((self._slab_rows(dataset.chunks, rows), *self.shape[1:]), self.dtype)
             for start in range(0, self.shape[0], len(slab)):
@@ -153,10 +155,7 @@ class Hdf5Array(StoredArray):
     def _opened(self) -> Iterator[Any]:
         import h5py
 
-        try:
-            with h5py.File(self.path, "r") as file:
-                if not isinstance(file.get(self.key), h5py.Dataset):
-                    raise damaged(self.path, f"an array {self.key!r}", ", ".join(file) or "nothing")
-                yield file[self.key]
-        except OSError as error:
-            raise damaged(self.path, "a whole HDF5 file", f"a broken one ({error})") from error
+        with foreign(self.path, "a whole HDF5 file"), h5py.File(self.path, "r") as file:
+            if not isinstance(file.get(self.key), h5py.Dataset):
+                raise damaged(self.path, f"an array {self.key!r}", ", ".join(file) or "nothing")
+            yield file[self.key]

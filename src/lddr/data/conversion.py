@@ -17,8 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.factors import Indices, whole_numbers
 from lddr.data.locations import cache_folder
+from lddr.data.npy_header import LONGEST, header_of
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, written_whole
+from lddr.foreign import damaged
 
 Rows = NDArray[np.uint8]  # (rows, …)
 Chunk = Rows | tuple[Indices, Rows]  # the rows that come next, or row numbers and the rows that belong there
@@ -26,11 +28,6 @@ Shape = tuple[int, ...]
 
 KEPT = 384 << 20  # bytes of a mapping that one process may hold: enough for all of dSprites
 AT_ONCE = 256  # rows copied before looking how much is held
-
-
-def damaged(path: Path, expected: object, found: object) -> UserError:
-    """The one sentence about a file that is not what it should be."""
-    return UserError(f"{path}: expected {expected}, found {found}; mend or replace that file")
 
 
 def described(shape: Shape, dtype: np.dtype | str = "uint8") -> str:
@@ -106,7 +103,7 @@ def converted(
         with alone(path):
             if not path.exists():
                 _write(path, name, shape, chunks)
-    return _mapped_npy(path)
+    return _mapped_npy(path, shape)
 
 
 def conversions() -> list[Path]:
@@ -180,11 +177,13 @@ def _progress(name: str, rows: int) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
-def _mapped_npy(path: Path) -> MappedImages:
+def _mapped_npy(path: Path, shape: Shape) -> MappedImages:
+    """The bytes that were written there, unless somebody has changed what the file says of them."""
     try:
         with path.open("rb") as file:
-            npy.read_magic(file)
-            shape, _, _ = npy.read_array_header_1_0(file)
-            return MappedImages(path, shape, file.tell())
-    except (ValueError, UserError) as error:
+            header = header_of(file.read(LONGEST))
+        if header.shape != shape or header.dtype != np.uint8:
+            raise damaged(path, described(shape), described(header.shape, header.dtype))
+        return MappedImages(path, shape, header.start)
+    except Exception as error:  # foreign bytes, once somebody has changed them
         raise UserError(f"{path} is damaged; delete it, and it is made again") from error

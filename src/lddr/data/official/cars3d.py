@@ -5,13 +5,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.conversion import Chunk, MappedImages, converted, damaged, described
+from lddr.data.conversion import Chunk, MappedImages, converted, described
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.locations import find
+from lddr.data.mat_file import read_mat
 from lddr.data.official.base import SIDE, Official
 from lddr.data.pictures import scaled
+from lddr.foreign import damaged
 
 CARS = 183
 FOLDER = "cars"
@@ -56,19 +58,7 @@ def _chunks(paths: list[Path]) -> Iterator[Chunk]:
 
 def _views(path: Path) -> Images:
     """The views of a car, all azimuths of one elevation after the other: (96, 128, 128, 3)."""
-    car = _array(path)
+    car = read_mat(path, "im")
     if car.shape != IN_FILE or car.dtype != np.uint8:
         raise damaged(path, f"'im' to be {described(IN_FILE)}", described(car.shape, car.dtype))
     return car.transpose(4, 3, 0, 1, 2).reshape(-1, *IN_FILE[:3])
-
-
-def _array(path: Path) -> np.ndarray:
-    from scipy.io import loadmat
-
-    try:
-        content = loadmat(path, variable_names=["im"])
-    except Exception as error:  # a broken file makes loadmat raise almost anything
-        raise damaged(path, "a whole MATLAB file", f"a broken one ({error})") from error
-    if "im" not in content:
-        raise damaged(path, "an array 'im'", "none")
-    return np.asarray(content["im"])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.data.array_files import array_in
-from lddr.data.conversion import MappedImages, Rows, converted, damaged
+from lddr.data.conversion import MappedImages, Rows, converted
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices, whole_numbers
@@ -16,6 +16,7 @@ from lddr.data.official.base import SIDE, Official
 from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.data.variants import coloured, noisy
 from lddr.errors import UserError
+from lddr.foreign import damaged
 
 PATH = "dsprites/dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
 

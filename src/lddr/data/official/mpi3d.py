@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from lddr.data.array_files import NpzArray
-from lddr.data.conversion import MappedImages, converted, damaged, described
+from lddr.data.conversion import MappedImages, converted, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
+from lddr.foreign import damaged
 
 ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main"  # the owners', since April 2025
 FORMER_ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"  # reported dead in 2023

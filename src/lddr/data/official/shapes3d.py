@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 
 from lddr.data.array_files import HDF5_SUFFIXES, array_in
-from lddr.data.conversion import MappedImages, Shape, converted, damaged, described
+from lddr.data.conversion import MappedImages, Shape, converted, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
+from lddr.foreign import damaged
 
 HDF5 = "3dshapes/3dshapes.h5"
 NPZ = "3dshapes/look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz"

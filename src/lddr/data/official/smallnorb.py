@@ -2,7 +2,6 @@
 
 import gzip
 import struct
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -13,12 +12,13 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.conversion import Chunk, MappedImages, Shape, converted, damaged
+from lddr.data.conversion import Chunk, MappedImages, Shape, converted
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices
 from lddr.data.official.base import SIDE, Official
 from lddr.data.pictures import scaled
+from lddr.foreign import damaged, foreign
 
 BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
 TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
@@ -124,8 +124,5 @@ def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield cast(BinaryIO, file)
-    except (EOFError, OSError, zlib.error) as error:
-        raise damaged(path, "a whole file", f"a broken one ({error})") from error
+    with foreign(path, "a whole file"), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        yield cast(BinaryIO, file)

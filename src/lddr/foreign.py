@@ -1,0 +1,43 @@
+"""Bytes from elsewhere: whatever a library raises on them becomes one sentence of ours, and nothing is read forever."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lddr.errors import UserError
+
+CURE = "mend or replace that file"
+LONGEST = 200  # characters of a library's own words
+
+
+def damaged(path: Path | str, expected: object, found: object, cure: str = CURE) -> UserError:
+    """The one sentence about a file that is not what it should be."""
+    return UserError(f"{path}: expected {expected}, found {found}; {cure}")
+
+
+@contextmanager
+def foreign(path: Path | str, what: str, cure: str = CURE) -> Iterator[None]:
+    """Around nothing but the reading of foreign bytes: all that goes wrong there is the fault of the file."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:  # what libraries raise on foreign bytes has no end
+        raise damaged(path, what, f"a broken one ({reason_of(error)})", cure) from error
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong in one short line, without the path the system repeats."""
+    words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(words.split())[:LONGEST] or type(error).__name__
+
+
+def content_of(path: Path, most: int) -> bytes:
+    """All bytes of a plain file: a pipe or a device could be read forever, and more than `most` is not meant."""
+    if not path.is_file() and (path.exists() or path.is_symlink()):
+        raise ValueError("no plain file")
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"more than {most:,} bytes")
+    return content
