@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from lddr import schedules
 from lddr.errors import UserError, hint
 from lddr.latents.family import LatentFamily, latents
 from lddr.models import models
@@ -40,9 +41,23 @@ class Training(Settings):
     steps: int = setting(300_000, "Training steps; schedules are stretched over them.", at_least=1)
     batch_size: int = setting(64, "Images per step.", at_least=1)
     learning_rate: float = setting(1e-4, "Adam's.", above=0)
+    schedule: str = setting(
+        "constant", "Of the learning rate; cosine brings it down to 0 at the end.", choices=("constant", "cosine")
+    )
+    weight_decay: float = setting(0.0, "AdamW's, on weights and not on biases.", at_least=0)
+    clip: float = setting(0.0, "The largest value that an element of a gradient may have; 0 for any.", at_least=0)
+    reconstruction_weight: float = setting(
+        1.0, "Weight of the reconstruction; (64 / resolution)^2 keeps the paper's balance with the rest.", above=0
+    )
     precision: str = setting(
         "fp32", "bf16 computes the networks in bfloat16; weights stay in float32.", choices=("fp32", "bf16")
     )
+
+    def learning_rate_at(self, step: int) -> float:
+        """The schedule's; a cosine would be at 0 just after the last step."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return schedules.cosine(self.learning_rate, 0.0, step, self.steps + 1)
 
 
 @dataclass(frozen=True)

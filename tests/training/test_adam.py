@@ -36,8 +36,31 @@ def test_a_step_does_not_import_the_compiler():
         "from lddr.training.feed import Feed\nfrom lddr.training.learner import Learner\n"
         "config, images = configure('factor-dvae', 'circles', 'quick'), load_dataset('circles', 16)\n"
         "device = torch.device('cpu')\nlearner = Learner(config, images, device)\n"
-        "loss, _ = learner.losses(Feed(images, 0, 8, device).batch(0), None, 0)\nlearner.update(loss)\n"
+        "loss, _ = learner.losses(Feed(images, 0, 8, device).batch(0), None, 0)\nlearner.update(loss, 0)\n"
         "print([name for name in ('torch._dynamo', 'torch._inductor') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_weights_decay_as_in_adamw_and_biases_do_not():
+    nets = [nn.Linear(4, 3) for _ in range(2)]
+    nets[1].load_state_dict(nets[0].state_dict())
+    ours = Adam(nets[0].parameters(), 1e-2, (0.9, 0.999), decay=0.1)
+    groups = [{"params": [nets[1].weight]}, {"params": [nets[1].bias], "weight_decay": 0.0}]
+    torchs = torch.optim.AdamW(groups, 1e-2, weight_decay=0.1)
+    for step in range(20):
+        inputs = torch.randn(8, 4, generator=torch.Generator().manual_seed(step))
+        for net, optimizer in zip(nets, (ours, torchs), strict=True):
+            net.zero_grad()
+            net(inputs).square().sum().backward()
+            optimizer.step()
+    for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        assert torch.allclose(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_gradients_are_clipped_by_element():
+    weight = nn.Parameter(torch.zeros(3))
+    weight.grad = torch.tensor([-5.0, 0.25, 7.0])
+    Adam([weight], 1e-2, (0.9, 0.999), clip=1.0).step()
+    assert weight.grad.tolist() == [-1.0, 0.25, 1.0]

@@ -73,7 +73,7 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
         torch.manual_seed(step)  # the global generator must not matter
         for learner in (one, two):
             loss, _ = learner.losses(batch(step), None, step)
-            learner.update(loss)
+            learner.update(loss, step)
             torch.rand(3)
     for a, b in zip(weights(one.vae), weights(two.vae), strict=True):
         assert torch.equal(a, b)
@@ -85,13 +85,13 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model):
     whole = learner_of(model)
     for step in range(6):
-        whole.update(whole.losses(batch(step), None, step)[0])
+        whole.update(whole.losses(batch(step), None, step)[0], step)
         if step == 2:
             kept = {name: tensor.clone() for name, tensor in whole.tensors().items()}
     resumed = learner_of(model)
     resumed.restore(kept)
     for step in range(3, 6):
-        resumed.update(resumed.losses(batch(step), None, step)[0])
+        resumed.update(resumed.losses(batch(step), None, step)[0], step)
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
 
@@ -115,7 +115,7 @@ def test_supervision_pulls_the_risk_down(model, loss):
     risks = []
     for step in range(40):
         total, parts = learner.losses(batch(step), labelled.batch(step), step)
-        learner.update(total)
+        learner.update(total, step)
         risks.append(parts["supervision"].item())
     share = 0.97 if loss == "bce" else 0.9  # with targets between 0 and 1 even a perfect guess has a cross-entropy
     assert np.mean(risks[-5:]) < share * np.mean(risks[:5])
@@ -156,7 +156,7 @@ def test_capturing_the_networks_changes_nothing_but_rounding(monkeypatch):
         losses = []
         for learner in (plain, captured):
             loss, _ = learner.losses(batch(step), None, step)
-            learner.update(loss)
+            learner.update(loss, step)
             losses.append(loss.item())
         assert abs(losses[0] - losses[1]) < 1e-3 * abs(losses[0])
     assert list(captured.tensors()) == list(plain.tensors())
@@ -191,3 +191,18 @@ def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
     known = {row.tobytes() for row in feed.factors}
     assert all(row.tobytes() in known for row in factors)
     assert not torch.equal(images, feed.batch(5)[0])
+
+
+def test_the_weight_of_the_reconstruction_is_in_the_loss_and_not_in_what_is_reported():
+    one, four = (learner_of("dvae", reconstruction_weight=weight) for weight in (1.0, 4.0))
+    (loss, parts), (heavier, same) = (learner.losses(batch(), None, 0) for learner in (one, four))
+    assert torch.isclose(heavier, loss + 3 * parts["reconstruction"])
+    assert torch.equal(same["elbo"], parts["elbo"])
+    assert torch.equal(same["reconstruction"], parts["reconstruction"])
+
+
+def test_the_learning_rate_follows_its_schedule():
+    learner = learner_of("dvae", schedule="cosine", learning_rate=0.01, steps=4)
+    for step, rate in enumerate([1.0, (2 + 2**0.5) / 4, 0.5, (2 - 2**0.5) / 4]):
+        learner.update(learner.losses(batch(step), None, step)[0], step)
+        assert learner.optimizer.learning_rate == pytest.approx(0.01 * rate)

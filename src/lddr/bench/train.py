@@ -80,7 +80,7 @@ def _ours(model: str, dataset: str, precision: str) -> Callable[[], None]:
         step = next(steps)
         loss, parts = learner.losses(feed.batch(step), None, step)
         parts["loss"].item()  # as the loop does, to stop at once when it is no number
-        learner.update(loss)
+        learner.update(loss, step)
 
     return one_step
 

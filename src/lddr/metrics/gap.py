@@ -56,17 +56,22 @@ def gap(
     """What a discrete model loses when latents are rounded: |ELBO_ST - ELBO|; "authors" compares training losses."""
     if not trained.is_discrete:
         raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
-    penalty = loss_penalty(trained) if variant == "authors" else None
+    penalty, extra = None, 0.0
+    if variant == "authors":
+        penalty, extra = loss_penalty(trained), trained.config.training.reconstruction_weight - 1
     rows = []
     for number in range(batches):
-        rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty))
+        rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
         if told is not None:
             told(1 / batches)
     return _result(np.stack(rows), trained)
 
 
-def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None") -> Floats:
-    """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7)."""
+def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> Floats:
+    """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7).
+
+    `extra` is what the loss weighs the reconstruction with, beyond 1: it counts as a penalty.
+    """
     import torch
 
     from lddr.training.feed import as_tensor
@@ -76,7 +81,10 @@ def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None") -> Floa
         outputs = trained.vae.encoder(images)
         both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
         columns = [_reconstruction(trained, images, latent.z) for latent in both]
-        columns += [(penalty(latent) if penalty else torch.zeros(())).expand(len(images)) for latent in both]
+        columns += [
+            extra * loss + (penalty(latent) if penalty else 0.0)
+            for latent, loss in zip(both, columns.copy(), strict=True)
+        ]
         columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
     return torch.stack(columns, dim=1).double().numpy()
 

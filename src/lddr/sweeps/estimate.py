@@ -174,5 +174,5 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
         start = time.process_time()  # not the clock on the wall: others may be using this machine
         loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
         parts["loss"].item()
-        learner.update(loss)
+        learner.update(loss, step)
         yield time.process_time() - start

@@ -9,11 +9,21 @@ EPSILON = 1e-8
 
 
 class Adam:
-    """The steps of `torch.optim.Adam(fused=True)`, bit by bit."""
+    """The steps of `torch.optim.Adam(fused=True)`, bit by bit; with a decay those of AdamW.
 
-    def __init__(self, parameters: Iterable[Tensor], learning_rate: float, betas: tuple[float, float]) -> None:
+    Only weights decay, by which everything of two dimensions or more is meant; `clip` bounds the elements of gradients.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        learning_rate: float,
+        betas: tuple[float, float],
+        decay: float = 0.0,
+        clip: float = 0.0,
+    ) -> None:
         self._parameters = list(parameters)
-        self.learning_rate, self.betas = learning_rate, betas
+        self.learning_rate, self.betas, self.decay, self.clip = learning_rate, betas, decay, clip
         self._steps = [torch.zeros((), device=parameter.device) for parameter in self._parameters]
         # in the parameter's memory format: the kernel walks both as flat memory, and bits depend on where a number lies
         self._means, self._squares = ([torch.zeros_like(each) for each in self._parameters] for _ in range(2))
@@ -24,10 +34,16 @@ class Adam:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Change every parameter that has a gradient."""
+        """Change every parameter that has a gradient, by `learning_rate` as it is now."""
         gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
         steps = [self._steps[number] for number in gradients]
         torch._foreach_add_(steps, 1)
+        if self.clip:
+            torch._foreach_clamp_min_(list(gradients.values()), -self.clip)
+            torch._foreach_clamp_max_(list(gradients.values()), self.clip)
+        if self.decay:
+            weights = [self._parameters[number] for number in gradients if self._parameters[number].dim() > 1]
+            torch._foreach_mul_(weights, 1 - self.learning_rate * self.decay)
         torch._fused_adam_(
             [self._parameters[number] for number in gradients],
             list(gradients.values()),

@@ -31,14 +31,15 @@ class Learner:
     def __init__(self, config: Config, dataset: Dataset, device: torch.device) -> None:
         self.config, self.space, self.device = config, dataset.space, device
         self.vae = build_vae(config, dataset).initialise(self._stream("weights")).to(device)
-        rate = config.training.learning_rate
-        self.optimizer = Adam(self.vae.parameters(), rate, betas=(0.9, 0.999))
+        training = config.training
+        rate, decay, clip = training.learning_rate, training.weight_decay, training.clip
+        self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip)
         self.adversary = config.objective.adversary(config.latent.num_latents)
         if self.adversary is not None:
             network = self.adversary.network
             initialise(network, self._stream("discriminator"), config.networks.initialiser)
-            weights, rate = network.to(device).parameters(), self.adversary.learning_rate
-            self.referee = Adam(weights, rate, self.adversary.betas)
+            weights = network.to(device).parameters()
+            self.referee = Adam(weights, self.adversary.learning_rate, self.adversary.betas)
 
     def capture(self) -> None:
         """Let torch compile the networks; on CUDA their kernels are then launched as one graph."""
@@ -63,7 +64,7 @@ class Learner:
             if labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(labelled[0]))
                 penalties["supervision"] = weight * self.risk(*labelled)
-        loss = reconstruction + torch.stack(list(penalties.values())).sum()
+        loss = training.reconstruction_weight * reconstruction + torch.stack(list(penalties.values())).sum()
         kl = mean_kl(latent)
         parts = {"loss": loss, "elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
         parts |= {name: value for name, value in penalties.items() if name != "kl"}
@@ -79,10 +80,11 @@ class Learner:
         """R_s of labelled images that do not train, nothing when there are none."""
         return {"validation_risk": self.risk(unseen.images, unseen.factors).item()} if len(unseen.factors) else {}
 
-    def update(self, loss: Tensor) -> None:
+    def update(self, loss: Tensor, step: int) -> None:
         """One step of Adam for the VAE; an adversary's gradients are there already and it takes its own step."""
         self.optimizer.forget_gradients()
         loss.backward()
+        self.optimizer.learning_rate = self.config.training.learning_rate_at(step)
         self.optimizer.step()
         if self.adversary:
             self.referee.step()

@@ -42,7 +42,7 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
             loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
             values = torch.stack(list(parts.values())).cpu().double()
             _check(dict(zip(parts, values.tolist(), strict=True)), step, folder)
-            learner.update(loss)
+            learner.update(loss, step)
 
             sums = values if sums is None else sums + values
             tracker.show(step + 1, parts)
