@@ -19,14 +19,20 @@ def flat(folder, name, colour, size=(20, 30), mode="RGB"):
 
 
 def test_pictures_are_sorted_scaled_and_coloured(tmp_path):
-    for name, colour in (("b.jpg", (0, 200, 0)), ("a.png", (200, 0, 0)), ("sub/c.PNG", (0, 0, 200))):
+    for name, colour in (
+        ("b.jpg", (0, 200, 0)),
+        ("a.png", (200, 0, 0)),
+        ("sub/c.PNG", (0, 0, 200)),
+        ("sub/d.webp", (0, 0, 200)),
+    ):
         flat(tmp_path, name, colour)
     (tmp_path / "notes.txt").write_text("no picture")
     dataset = load_dataset(str(tmp_path))
     assert dataset.image_shape == (64, 64, 3)
-    assert len(dataset) == 3
+    assert len(dataset) == 4
     assert dataset.space.names == ()
-    assert np.allclose(dataset.images([0, 1, 2]).mean(axis=(1, 2)), np.diag([200, 200, 200]), atol=3)
+    colours = [[200, 0, 0], [0, 200, 0], [0, 0, 200], [0, 0, 200]]
+    assert np.allclose(dataset.images([0, 1, 2, 3]).mean(axis=(1, 2)), colours, atol=3)
     assert dataset.batch(0, 0, 5).shape == (5, 64, 64, 3)
 
 

@@ -1,17 +1,12 @@
-"""The factors of your own images: named columns of numbers or words, from factors.csv or an .npz file."""
+"""The factors of your own images: named columns of numbers or words, which an .npz file may have."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lddr.data.factors import Factor, FactorTable
+from lddr.data.factors_csv import Columns
 from lddr.errors import UserError
-
-FILE_COLUMNS = ("file", "filename", "image", "path")  # a column of factors.csv that names the picture of its row
-
-Columns = dict[str, NDArray]  # name → one number or word per image
 
 
 def factor_table(columns: Columns, count: int) -> FactorTable:
@@ -22,48 +17,6 @@ def factor_table(columns: Columns, count: int) -> FactorTable:
         factors.append(Factor(name, len(values), tuple(values.tolist())))
         numbers.append(codes.reshape(count, 1))
     return FactorTable(factors, np.concatenate(numbers, axis=1))
-
-
-def columns_of_csv(path: Path, files: list[str]) -> Columns:
-    """The columns of factors.csv in the order of `files`, by name where a column has names; nothing without a table."""
-    if not path.exists():
-        return {}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        header, *rows = list(csv.reader(file)) or [[]]
-    rows = [row for row in rows if row]
-    _check_shape(path, header, rows, len(files))
-    names = [name.strip() for name in header]
-    by_file = next((names.index(name) for name in FILE_COLUMNS if name in names), None)
-    if by_file is not None:
-        rows = _in_order(path, rows, by_file, files)
-    return {name: _parsed([row[place] for row in rows]) for place, name in enumerate(names) if place != by_file}
-
-
-def _check_shape(path: Path, header: list[str], rows: list[list[str]], count: int) -> None:
-    if not header or len(set(header)) < len(header):
-        raise UserError(f"{path} must start with a line of distinct column names")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header) or not all(cell.strip() for cell in row):
-            raise UserError(f"{path}, row {number}: expected {len(header)} values ({', '.join(header)}), found {row}")
-    if len(rows) != count:
-        raise UserError(f"{path} has {len(rows)} rows but the folder has {count} images; give one row per image")
-
-
-def _in_order(path: Path, rows: list[list[str]], column: int, files: list[str]) -> list[list[str]]:
-    named = {row[column].strip(): row for row in rows}
-    missing = [file for file in files if file not in named]
-    if missing:
-        raise UserError(f"{path} has no row for the image {missing[0]}")
-    return [named[file] for file in files]
-
-
-def _parsed(cells: list[str]) -> NDArray:
-    """Numbers where every cell is one, else words."""
-    try:
-        numbers = np.array([float(cell) for cell in cells])
-    except ValueError:
-        return np.array([cell.strip() for cell in cells])
-    return numbers if np.isfinite(numbers).all() else np.array(cells)
 
 
 def columns_of_npz(path: Path, count: int) -> Columns:

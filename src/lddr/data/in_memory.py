@@ -7,16 +7,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.dataset import Dataset, Images, as_floats
 from lddr.data.factors import FactorSpace, FactorTable
+from lddr.data.pictures import arrangement
 from lddr.errors import UserError
 
 
 def as_images(images: ArrayLike, shape: tuple[int, int, int] | None = None) -> NDArray[np.float32]:
-    """Images as floats in [0, 1], (count, height, width[, channels]) → (count, height, width, channels)."""
-    array = np.asarray(images)
-    array = array[..., np.newaxis] if array.ndim == 3 else array
-    if array.ndim != 4 or array.shape[3] not in (1, 3) or (shape is not None and array.shape[1:] != shape):
+    """Images as floats in [0, 1], with the channels last if there, or first, → (count, height, width, channels)."""
+    given = np.asarray(images)
+    found = arrangement(given.shape)
+    array = found[1](given) if found else given
+    if found is None or (shape is not None and array.shape[1:] != shape):
         expected = "height, width, 1 or 3" if shape is None else ", ".join(map(str, shape))
-        raise UserError(f"expected images of shape (count, {expected}), got {np.asarray(images).shape}")
+        raise UserError(f"expected images of shape (count, {expected}), got {given.shape}")
     if array.dtype == np.uint8:
         return as_floats(array)
     floats = array.astype(np.float32)

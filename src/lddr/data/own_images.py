@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from lddr.data.array_files import NpzArray
-from lddr.data.columns import columns_of_csv, columns_of_npz, factor_table
+from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.conversion import MappedImages, Rows, Shape, converted
 from lddr.data.dataset import Dataset, Images
-from lddr.data.pictures import flattened, scaled
+from lddr.data.factors_csv import columns_of_csv
+from lddr.data.pictures import arrangement, flattened, scaled
 from lddr.errors import UserError
 
-SUFFIXES = (".png", ".jpg", ".jpeg")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 GREY_MODES = ("1", "L", "LA", "I", "I;16")
 T = TypeVar("T")
 CHUNK = 512  # images decoded before they are written
@@ -67,7 +68,7 @@ def _picture_files(folder: Path) -> list[Path]:
     """The pictures in a folder and below, sorted by path, so that an image has the same number on every machine."""
     files = [file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")]
     if not files:
-        raise UserError(f"no images in {folder}; put PNG or JPEG files there")
+        raise UserError(f"no images in {folder}; put PNG, JPEG or WebP files there")
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 
@@ -104,24 +105,16 @@ def _from_npz(name: str, path: Path, resolution: int) -> MappedImages:
     if path.suffix != ".npz":
         raise UserError(f"{path} is neither a folder of images nor an .npz file")
     stored = NpzArray(path, "images")
-    channels, arranged = _arrangement(path, stored.shape)
+    found = arrangement(stored.shape) if stored.shape[0] else None
+    if found is None:
+        raise UserError(f"'images' in {path} has the shape {stored.shape}; save it as (images, height, width, 1 or 3)")
+    channels, arranged = found
 
     def chunks() -> Iterator[Rows]:
         for chunk in stored.chunks():
             yield np.stack([scaled(image, resolution) for image in arranged(_as_bytes(path, chunk))])
 
     return _cached(name, [path], (stored.shape[0], resolution, resolution, channels), chunks)
-
-
-def _arrangement(path: Path, shape: Shape) -> tuple[int, Callable[[NDArray], NDArray]]:
-    """The number of channels, and what brings (n, h, w), (n, h, w, c) or (n, c, h, w) to (n, h, w, c)."""
-    if len(shape) == 3 and shape[0]:
-        return 1, lambda images: images[..., np.newaxis]
-    if len(shape) == 4 and shape[0] and shape[3] in (1, 3):
-        return shape[3], lambda images: images
-    if len(shape) == 4 and shape[0] and shape[1] in (1, 3):
-        return shape[1], lambda images: images.transpose(0, 2, 3, 1)
-    raise UserError(f"'images' in {path} has the shape {shape}; save it as (images, height, width, 1 or 3)")
 
 
 def _as_bytes(path: Path, images: NDArray) -> NDArray[np.uint8]:

@@ -1,5 +1,7 @@
 """What becomes of a picture, whoever it comes from: eight bits, nothing transparent, grey or in colours."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -21,3 +23,14 @@ def scaled(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
         picture = Image.fromarray(np.ascontiguousarray(plain))
         image = np.asarray(picture.resize((side, side), Image.Resampling.LANCZOS))
     return image.reshape(side, side, -1)
+
+
+def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
+    """The number of channels, and what brings (n, h, w), (n, h, w, c), (n, c, h, w) to (n, h, w, c); None for others."""
+    if len(shape) == 3:
+        return 1, lambda images: images[..., np.newaxis]
+    if len(shape) == 4 and shape[3] in (1, 3):
+        return shape[3], lambda images: images
+    if len(shape) == 4 and shape[1] in (1, 3):
+        return shape[1], lambda images: images.transpose(0, 2, 3, 1)
+    return None

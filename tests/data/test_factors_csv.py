@@ -1,0 +1,104 @@
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lddr.data.factors_csv import columns_of_csv
+from lddr.errors import UserError
+
+FILES = ["img_000.png", "img_001.png", "img_002.png", "sub/img_003.webp"]
+
+
+def read(folder, text, files=FILES, encoding="utf-8"):
+    (folder / "factors.csv").write_bytes(text.encode(encoding))
+    return {name: column.tolist() for name, column in columns_of_csv(folder / "factors.csv", files).items()}
+
+
+@pytest.mark.parametrize("heading", ["Filename", "name", "id", "Bild", "IMAGE", "file"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda file: file,
+        lambda file: file.rsplit("/")[-1],
+        lambda file: file.rsplit(".")[0],
+        lambda file: file.rsplit("/")[-1].rsplit(".")[0],
+        lambda file: file.rsplit("/")[-1].upper(),
+        lambda file: "./" + file,
+        lambda file: file.replace("/", "\\"),
+    ],
+)
+def test_rows_go_to_the_images_they_name_whatever_the_column_is_called(tmp_path, heading, way):
+    rows = [f"{number},{way(FILES[number])}" for number in (2, 0, 3, 1)]
+    assert read(tmp_path, "\n".join([f"x,{heading}", *rows])) == {"x": [0, 1, 2, 3]}
+
+
+@given(
+    order=st.permutations(range(12)), prefix=st.sampled_from(["", "pic"]), padding=st.integers(1, 4), cut=st.booleans()
+)
+def test_no_order_of_the_rows_matters(tmp_path_factory, order, prefix, padding, cut):
+    files = [f"{prefix}{number:0{padding}}.png" for number in range(12)]
+    keys = list(range(12)) if cut else [file.removesuffix(".png") for file in files]
+    rows = [f"{keys[number]},{number % 5},{'ab'[number % 2]}" for number in order]
+    columns = read(tmp_path_factory.mktemp("table"), "\n".join(["key,size,kind", *rows]), files)
+    assert columns == {"size": [number % 5 for number in range(12)], "kind": ["ab"[number % 2] for number in range(12)]}
+
+
+def test_numbers_that_repeat_are_a_factor_even_where_files_have_such_names(tmp_path):
+    files = [f"{number}.png" for number in range(4)]
+    assert read(tmp_path, "x\n0\n1\n1\n0\n", files) == {"x": [0, 1, 1, 0]}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_separators_and_encodings_of_all_usual_programs(tmp_path, separator, ending, encoding):
+    rows = [["größe", "farbe"], ["1.5", "grün"], ["2", "weiß"], ["1.5", "grün"], ["2", "grün"]]
+    text = ending.join(separator.join(row) for row in rows) + ending
+    assert read(tmp_path, text, encoding=encoding) == {
+        "größe": [1.5, 2, 1.5, 2],
+        "farbe": ["grün", "weiß", "grün", "grün"],
+    }
+
+
+def test_decimal_commas_between_semicolons(tmp_path):
+    assert read(tmp_path, "x;y\n1,5;a\n2,25;b\n1,5;a\n2,25;b\n") == {"x": [1.5, 2.25, 1.5, 2.25], "y": list("abab")}
+
+
+def test_separators_inside_quotes(tmp_path):
+    text = 'x,"y;z"\n1,"a;b"\n2,"a;b"\n1,"c;d"\n2,"c;d"\n'
+    assert read(tmp_path, text) == {"x": [1, 2, 1, 2], "y;z": ["a;b", "a;b", "c;d", "c;d"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x,who\n1,ann\n2,bob\n1,eve\n2,joe\n", "'who' is different in every row and names no images"),
+        ("a;b,c\n1;2,3\n1;2,3\n1;2,3\n1;2,3\n", "commas or semicolons"),
+        ("name,x\nimg_000.png,1\nimg_001.png,2\nimg_002.png,3\n", "no row for the image sub/img_003.webp"),
+        ("name,x\nimg_000,1\nimg_001,2\nimg_002,3\nimg_003,4\nimg_9,5\n", "not in the folder: img_9"),
+        ("name,x\nimg_000,1\nimg_001,2\nimg_002,3\nimg_003,4\nimg_003,5\n", "2 rows for sub/img_003.webp"),
+        ("file,x\nup,1\ndown,2\nleft,3\nright,4\n", "no row for the image img_000.png and 3 others"),
+        (
+            "a,b,x\nimg_000,img_001,1\nimg_001,img_000,2\nimg_002,img_002,3\nimg_003,img_003,4\n",
+            "'a' and 'b' name different images",
+        ),
+        ("x\n1\n2\n", "has 2 rows but the folder has 4 images"),
+        ("x,\n1,2\n1,2\n1,2\n1,2\n", "distinct column names"),
+        ('x,y\n1,"2\n', "quoted cell without an end"),
+    ],
+)
+def test_what_stays_unclear_is_refused(tmp_path, text, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read(tmp_path, text)
+
+
+@given(content=st.binary(max_size=60) | st.text(alphabet='a1,;\t"\n\r\0é', max_size=60).map(str.encode))
+def test_any_bytes_are_read_or_refused_with_a_sentence(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("table") / "factors.csv"
+    path.write_bytes(content)
+    with suppress(UserError):
+        columns = columns_of_csv(path, ["a.png", "b.png"])
+        assert all(column.shape == (2,) and column.dtype.kind in "fU" for column in columns.values())
+        assert all(np.isfinite(column).all() for column in columns.values() if column.dtype.kind == "f")
