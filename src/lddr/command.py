@@ -15,7 +15,7 @@ def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     words += ["--preset", preset] if preset != PRESETS[0] else []
     words += ["--supervision", config.supervision.loss] if config.supervision else []
     for name, value in flags[preset].items():
-        words += [] if name in without else [f"--{name.replace('_', '-')}", *_text(value)]
+        words += [] if name in without else [f"--{name.replace('_', '-')}", _text(value)]
     return words
 
 
@@ -28,8 +28,8 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     return None if None in flags.values() else flags
 
 
-def _text(value: Any) -> list[str]:
+def _text(value: Any) -> str:
     """A value as it is written on the command line, with every digit."""
     if isinstance(value, tuple):
-        return [str(each) for each in value]
-    return [repr(value) if isinstance(value, float) else str(value)]
+        return ",".join(map(str, value))
+    return repr(value) if isinstance(value, float) else str(value)

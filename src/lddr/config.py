@@ -21,7 +21,7 @@ class Networks(Settings):
 
     width: int = setting(32, "Channels of the first convolution; all others follow.", at_least=1)
     kernels: tuple[int, ...] = setting(
-        (4, 4, 4, 4), "Of the encoder's four convolutions; 4 4 2 2 is what the authors' code has.", at_least=2
+        (4, 4, 4, 4), "Of the encoder's four convolutions; 4,4,2,2 is what the authors' code has.", at_least=2
     )
     decoder: str = setting(
         "deconvolution", "The broadcast decoder is the paper's for circles.", choices=("deconvolution", "broadcast")

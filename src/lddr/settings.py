@@ -165,7 +165,7 @@ def described(pieces: Iterable[tuple[str, type]]) -> dict[str, Described]:
 
 def _shown(value: Any) -> str:
     if isinstance(value, tuple):
-        return " ".join(map(str, value))
+        return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -189,7 +189,8 @@ def _number(value: Any) -> float | None:
 
 
 def _wholes(value: Any) -> tuple[int, ...] | None:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    value = value.split(",") if isinstance(value, str) else value
+    if not isinstance(value, Iterable):
         return None
     numbers = [_whole(each) for each in value]
     return None if None in numbers or not numbers else tuple(numbers)  # type: ignore[arg-type]

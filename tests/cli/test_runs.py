@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from lddr.cli import main
 from lddr.cli.runs import diff, list_, show
 from lddr.config import configure
 from lddr.errors import UserError
@@ -77,7 +78,7 @@ def test_mistaken_conditions_are_sentences(where, sentence, runs):
         list_([runs], where=[where])
 
 
-@pytest.mark.parametrize("options", [{"sort": "migg"}, {"columns": ["name", "migg"]}])
+@pytest.mark.parametrize("options", [{"sort": "migg"}, {"columns": "name,migg"}])
 def test_mistaken_columns_are_sentences(options, runs):
     with pytest.raises(UserError, match="did you mean 'mig'"):
         list_([runs], **options)
@@ -96,7 +97,7 @@ def test_sorting_puts_large_scores_and_small_settings_first_and_what_is_missing_
 
 
 def test_words_sort_and_limits_limit(runs, capsys):
-    models = [row["model"] for row in listed(capsys, runs, sort="model", limit=4, columns=["model"])]
+    models = [row["model"] for row in listed(capsys, runs, sort="model", limit=4, columns="model")]
     assert models == ["dvae", "dvae", "dvae", "factor-dvae"]
 
 
@@ -106,7 +107,7 @@ def test_json_has_every_digit_and_all_or_the_chosen_columns(runs, capsys):
     assert row["dci"] == 1 / 3
     assert row["gamma"] == 20.0
     assert row["folder"].startswith(str(runs / "study"))
-    list_([runs], where=["dci>0"], json=True, columns=["dci", "gamma"])
+    list_([runs], where=["dci>0"], json=True, columns="dci,gamma")
     assert json.loads(capsys.readouterr().out) == [{"dci": 1 / 3, "gamma": 20.0}]
 
 
@@ -139,7 +140,7 @@ def test_the_table_fits_and_shows_what_it_is_sorted_by(width, tmp_path, capsys, 
 def test_chosen_columns_are_all_there(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     folder = made(tmp_path / "[bold]", {"mig": 0.00012345, "dci": 12345.678})
-    list_([tmp_path], columns=["folder", "mig", "dci"])
+    list_([tmp_path], columns="folder,mig,dci")
     out = "".join(capsys.readouterr().out.split())
     assert "0.0001234" in out or "0.0001235" in out
     assert "12346" in out
@@ -223,3 +224,41 @@ def test_diff_shows_what_differs_and_nothing_else(runs, capsys):
     out = capsys.readouterr().out
     assert "gamma" in out
     assert "dci" in out
+
+
+def test_mig_is_shown_at_80_columns_however_many_settings_differ(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for seed in range(2):
+        settings = {
+            "learning_rate": 1e-4 * (seed + 1),
+            "noise_start": 0.1 + seed,
+            "noise_end": 1.0 + seed,
+            "width": 8 + seed,
+        }
+        scores = {"beta_vae": 0.9, "mig": 0.25 + seed}
+        made(
+            tmp_path, scores, seed=seed, **settings, num_latents=5 + seed, num_categories=9 + seed, batch_size=8 + seed
+        )
+    list_([tmp_path])
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split()[-1] == "mig"
+    assert {row.split()[-1] for row in rows} == {"0.250", "1.250"}
+    assert max(map(len, [head, *rows])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("sort", "expected"), [("mig", [2, 1, 0]), ("-mig", [2, 1, 0]), ("+mig", [0, 1, 2]), ("-seed", [2, 1, 0])]
+)
+def test_a_sign_says_which_way_to_sort(tmp_path, capsys, sort, expected):
+    for seed in range(3):
+        made(tmp_path, {"mig": seed / 3}, seed=seed)
+    main(["runs", "ls", str(tmp_path), "--sort", sort, "--json"])
+    assert [row["seed"] for row in json.loads(capsys.readouterr().out)] == expected
+
+
+@pytest.mark.parametrize("flags", [["--where", "seed<2", "--where", "mig>0.2"], ["--where", "seed=1,7"]])
+def test_folders_may_come_after_conditions(tmp_path, capsys, flags):
+    for seed in range(3):
+        made(tmp_path, {"mig": seed / 3}, seed=seed)
+    main(["runs", "ls", *flags, str(tmp_path), "--columns", "seed,mig", "--json"])
+    assert json.loads(capsys.readouterr().out) == [{"seed": 1, "mig": 1 / 3}]

@@ -108,7 +108,7 @@ def test_a_run_that_cannot_be_encoded_has_a_reason(trained, tmp_path):
 
 
 def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
-    select([trained], report=True, metrics=["mig"], out=tmp_path / "report.json", samples=200)
+    select([trained], report=True, metrics="mig", out=tmp_path / "report.json", samples=200)
     out, err = capsys.readouterr()
     (group,) = json.loads((tmp_path / "report.json").read_text())
     found = {entry["selector"]: entry for entry in group["correlations"]}
@@ -128,7 +128,7 @@ def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
 
 
 def test_the_report_as_json_of_some_selectors(trained, tmp_path, capsys):
-    select([trained], "gap,elbo", report=True, metrics=["mig"], out=tmp_path / "report.json", json=True)
+    select([trained], "gap,elbo", report=True, metrics="mig", out=tmp_path / "report.json", json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "report.json").read_text())
     assert {entry["selector"] for entry in printed[0]["correlations"]} == {"gap", "elbo"}
@@ -141,7 +141,7 @@ def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypa
         [trained],
         "gap",
         report=True,
-        metrics=["mig", "elbo", "kl", "gap.relative", "gap.confidence"],
+        metrics="mig,elbo,kl,gap.relative,gap.confidence",
         out=tmp_path / "r.json",
     )
     out = capsys.readouterr().out
@@ -152,7 +152,7 @@ def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypa
 
 def test_mistakes_of_the_report_are_sentences(trained, tmp_path):
     with pytest.raises(UserError, match="did you mean 'mig'"):
-        select([trained], report=True, metrics=["migg"], quiet=True)
+        select([trained], report=True, metrics="migg", quiet=True)
     with pytest.raises(UserError, match="no finished runs"):
         select([tmp_path], report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):

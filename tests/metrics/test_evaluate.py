@@ -228,7 +228,20 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys, arguments, message)
 
 
 def test_the_command_shows_a_table_and_says_where_it_is_kept(folder, capsys):
-    main(["evaluate", str(folder), "--metrics", "mig,gap", "--set", "mig.samples=200", "gap.batches=2", "--jobs", "1"])
+    main(
+        [
+            "evaluate",
+            str(folder),
+            "--metrics",
+            "mig,gap",
+            "--set",
+            "mig.samples=200",
+            "--set",
+            "gap.batches=2",
+            "--jobs",
+            "1",
+        ]
+    )
     shown = capsys.readouterr().out
     assert f"{kept(folder)['metrics']['mig']['score']:.4f}" in shown
     assert "kept in scores.json" in shown

@@ -111,9 +111,9 @@ def test_scoring_with_other_settings_names_its_runs(make_run):
         make_run("dvae", "dsprites", 0, {"mig": 0.1, "downstream_logistic": 0.5}, metric_settings=odd),
         make_run("dvae", "rooms", 0, {"mig": 0.1}),
     ]
-    changes = "downstream_logistic.sizes=10,100 mig.num_bins=5"
+    changes = "--set downstream_logistic.sizes=10,100 --set mig.num_bins=5"
     assert evaluation_commands(collect(runs).groups) == [
-        f"lddr evaluate {runs[0].folder} --metrics downstream_logistic,mig --set {changes}",
+        f"lddr evaluate {runs[0].folder} --metrics downstream_logistic,mig {changes}",
         f"lddr evaluate {runs[1].folder} --metrics mig",
     ]
 

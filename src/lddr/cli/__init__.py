@@ -20,7 +20,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
-    words = [word for word in given if word != "--debug"]
+    words = _joined([word for word in given if word != "--debug"])
     if words == ["--version"]:
         print(f"lddr {lddr.__version__}")
         return
@@ -41,6 +41,14 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt as stop:
         print(f"lddr: {stop if str(stop) else 'stopped'}", file=sys.stderr)
         sys.exit(130)
+
+
+def _joined(words: list[str]) -> list[str]:
+    """With `--sort -mig` as one word, which would be taken for two options."""
+    if "--sort" not in words[:-1]:
+        return words
+    place = words.index("--sort")
+    return [*words[:place], f"--sort={words[place + 1]}", *words[place + 2 :]]
 
 
 def _check_command(commands: SubcommandApp, words: Sequence[str], before: str = "lddr") -> None:

@@ -9,7 +9,7 @@ from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
 from lddr import console
-from lddr.cli.app import LEFT_OUT, ColumnNames, Conditions, Folder, Roots, RunName, Whole, app
+from lddr.cli.app import LEFT_OUT, Columns, Conditions, Folder, Roots, RunName, Whole, app, listed
 from lddr.errors import UserError
 from lddr.runs.filters import check_columns, known_columns, matching, ordered
 from lddr.runs.index import Run, Value, find_run, flat_settings, gather
@@ -25,7 +25,7 @@ def list_(
     where: Conditions = (),
     sort: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint=LEFT_OUT)] = None,
     reverse: bool = False,
-    columns: ColumnNames = (),
+    columns: Columns = "",
     limit: Whole = None,
     json: bool = False,
     csv: bool = False,
@@ -34,8 +34,10 @@ def list_(
 
     Args:
         folders: Folders that hold runs, at any depth.
-        where: Conditions that must all hold, such as model=dvae or "mig>0.3"; none stands for a missing value.
-        sort: A column; scores largest first, settings smallest first, missing values last.
+        where: A condition such as model=vae,dvae or "mig>0.3", given once or several times; none stands for a missing
+            value.
+        sort: A column: scores largest first, settings smallest first, missing values last. -COLUMN is the largest first
+            and +COLUMN the smallest.
         reverse: The other way round.
         columns: Any setting or score, also dci.completeness; left out, what differs between the runs, and the scores.
         limit: At most so many runs.
@@ -44,16 +46,16 @@ def list_(
     """
     if limit is not None and limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}")
-    found = gather(folders)
+    found, names = gather(folders), listed(columns)
     if found:
-        check_columns(columns, found)
+        check_columns(names, found)
     chosen = ordered(matching(found, where), sort, reverse)
     kept = chosen[:limit]
     if json or csv:
-        _print_plain(kept, columns or known_columns(kept), as_json=json)
+        _print_plain(kept, names or known_columns(kept), as_json=json)
     else:
         if kept:
-            print_runs(kept, columns, sort)
+            print_runs(kept, names, sort and sort.lstrip("+-"))
         _print_notes(found, chosen, kept, folders)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import arg
 
 from lddr import console
-from lddr.cli.app import ColumnNames, Conditions, File, Roots, app
+from lddr.cli.app import Columns, Conditions, File, Roots, app, listed
 from lddr.errors import UserError
 from lddr.files import write_json
 from lddr.runs.filters import check_columns, matching
@@ -31,7 +31,7 @@ def select(
     by: Annotated[str | None, arg(metavar="SELECTOR", help_behavior_hint="(default: gap; with --report all)")] = None,
     where: Conditions = (),
     report: bool = False,
-    metrics: ColumnNames = (),
+    metrics: Columns = "",
     samples: int = 1000,
     out: File = None,
     json: bool = False,
@@ -42,7 +42,7 @@ def select(
     Args:
         folders: Folders that hold runs, at any depth.
         by: A selector, or several joined by + for their mean rank; with --report, several separated by commas.
-        where: Conditions that must all hold, such as model=dvae or steps=300000.
+        where: A condition such as model=dvae or steps=300000, given once or several times.
         report: For runs with ground-truth scores: rank correlation of every selector with every metric, and the
             score of its choice beside the median, the best and a random one.
         metrics: With --report: the scores to compare with; left out, all that the runs have.
@@ -59,7 +59,7 @@ def select(
     runs, encoder = matching(gather(folders), where), RunEncoder(samples)
     path = out or _beside(folders, "selection-report.json" if report else "selection.json")
     if report:
-        columns = _metrics([run for run in runs if run.state == "finished"], metrics)
+        columns = _metrics([run for run in runs if run.state == "finished"], listed(metrics))
         judgements = judged(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
         _print_report(judgements, columns, path, json, quiet)
     else:

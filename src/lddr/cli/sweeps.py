@@ -45,7 +45,7 @@ def sweep(
         out: Where the run folders go; on a cluster, a path that all nodes see.
         scale: full is the paper's; quick fits 2 cores in an evening.
         dataset: Instead of the study's own datasets: a name, or your own images.
-        only: Keep runs that meet this, such as model=dvae, gamma=10,20 or seed<5; several must all be met.
+        only: Keep runs that meet this, such as model=dvae, gamma=10,20 or "seed<5"; given several times, all of them.
         dry_run: Say how many runs there are, what is done, and the core-hours left, from a few timed steps.
         address: The address of a Ray cluster, or auto for the one this machine belongs to; left out, only this machine.
         workers: At most so many runs at once; left out, as many as there is room for.

@@ -80,16 +80,15 @@ def setting_flags() -> type:
         text = f"{each.help} ({', '.join(owners)})" if owners and "(" not in each.help else each.help
         hint = "(default: the dataset's)" if each.default == "None" else f"(default: the preset's, else {each.default})"
         metavar = f"{{{','.join(each.choices)}}}" if each.choices else _METAVARS[each.kind]
-        flags.append((name, _flag(text, metavar, hint, several=each.kind is tuple)))
+        flags.append((name, _flag(text, metavar, hint)))
     return make_dataclass("SettingFlags", [(name, flag, None) for name, flag in flags])
 
 
-_METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT INT INT INT", bool: "{true,false}"}
+_METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: "{true,false}"}
 
 
-def _flag(text: str, metavar: str, hint: str, several: bool = False) -> Any:
-    kind: Any = tuple[str, ...] if several else str
-    return Annotated[kind | None, arg(help=text, metavar=metavar, help_behavior_hint=hint)]
+def _flag(text: str, metavar: str, hint: str) -> Any:
+    return Annotated[str | None, arg(help=text, metavar=metavar, help_behavior_hint=hint)]
 
 
 @app.command

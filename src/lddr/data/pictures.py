@@ -26,7 +26,7 @@ def scaled(image: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
 
 
 def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
-    """The number of channels, and what brings (n, h, w), (n, h, w, c), (n, c, h, w) to (n, h, w, c); None for others."""
+    """The number of channels, and what brings (n, h, w), (n, h, w, c), (n, c, h, w) to (n, h, w, c); else None."""
     if len(shape) == 3:
         return 1, lambda images: images[..., np.newaxis]
     if len(shape) == 4 and shape[3] in (1, 3):

@@ -63,7 +63,7 @@ def _evaluation(group: Group) -> str:
         for name, value in unpublished_settings(metric, used[metric]).items()
     ]
     bins = {settings.get("bins") for settings in used.values()} - {None}
-    words = ["--metrics", ",".join(sorted(used)), *(["--set", *changes] if changes else [])]
+    words = ["--metrics", ",".join(sorted(used)), *(word for change in changes for word in ("--set", change))]
     return shlex.join([*words, *(f"--bins={count}" for count in bins)])
 
 
@@ -73,7 +73,7 @@ def _plain(value: Any) -> str:
 
 def report_command(roots: Sequence[Path], out: Path, where: Sequence[str] = ()) -> str:
     """The `lddr report` that makes this report."""
-    conditions = ["--where", *where] if where else []
+    conditions = [word for condition in where for word in ("--where", condition)]
     return shlex.join(["lddr", "report", *map(str, roots), *conditions, "--out", str(out)])
 
 

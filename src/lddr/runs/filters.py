@@ -14,13 +14,17 @@ def matching(runs: Sequence[Run], where: Sequence[str]) -> list[Run]:
 
 
 def ordered(runs: Sequence[Run], column: str | None, reverse: bool = False) -> list[Run]:
-    """Scores from the largest down, settings from the smallest up, or the other way round; what is missing last."""
+    """Scores from the largest down, settings from the smallest up, or the other way round; what is missing last.
+
+    A sign before the column decides: - for the largest first, + for the smallest.
+    """
     if column is None or not runs:
         return list(reversed(runs)) if reverse else list(runs)
+    sign, column = column[: column[0] in "+-"], column.lstrip("+-")
     check_columns([column], runs)
     there = [run for run in runs if run.value(column) is not None]
-    is_score = any(column in run.scores for run in there)
-    there.sort(key=lambda run: _sort_key(run, column), reverse=is_score != reverse)
+    downwards = sign == "-" if sign else any(column in run.scores for run in there)
+    there.sort(key=lambda run: _sort_key(run, column), reverse=downwards != reverse)
     return there + [run for run in runs if run.value(column) is None]
 
 

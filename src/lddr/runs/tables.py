@@ -31,7 +31,8 @@ def print_runs(runs: Sequence[Run], columns: Sequence[str] = (), sort: str | Non
 
     console, wanted = Console(), columns or default_columns(runs, sort)
     cells = {column: _cells(runs, column) for column in wanted}
-    kept = columns or _fitting(cells, console.width)
+    first = next((name for name in _headlines(runs) if name in wanted), None)
+    kept = columns or _fitting(cells, console.width, sort or first)
     aligned = [_aligned(column, cells[column], _is_numeric(column, runs)) for column in kept]
     head, *lines = ("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
     console.print(Text(head, style="bold"), soft_wrap=True)
@@ -78,15 +79,17 @@ def _cells(runs: Sequence[Run], column: str) -> list[str]:
     return [f"{value:.{decimals}f}" if isinstance(value, int | float) else shown(value) for value in values]
 
 
-def _fitting(cells: dict[str, list[str]], width: int) -> list[str]:
-    """The first columns that fit into this many characters, at least one."""
+def _fitting(cells: dict[str, list[str]], width: int, must: str | None) -> list[str]:
+    """The first columns that fit into this many characters, at least one, and the one that must not be missing."""
+    widths = {column: max(map(len, [column, *values])) + 2 for column, values in cells.items()}
     kept: list[str] = []
-    for column, values in cells.items():
-        width -= max(len(text) for text in [column, *values]) + 2
-        if kept and width < -2:  # the last column has nothing to its right
+    left = width + 2 - widths.get(must or "", 0)  # the last column has nothing to its right
+    for column in cells:
+        left -= 0 if column == must else widths[column]
+        if kept and left < 0:
             break
         kept.append(column)
-    return kept
+    return kept if must is None or must in kept or must not in cells else [*kept, must]
 
 
 def _differs(name: str, runs: Sequence[Run]) -> bool:
@@ -98,4 +101,4 @@ def _headlines(runs: Sequence[Run]) -> list[str]:
     """The scores that exist, without details: metrics first, since they are what runs are compared by."""
     scores = dict.fromkeys(name for run in runs for name in run.scores)
     headlines = [name for name in scores if "." not in name and name not in NOT_HEADLINES]
-    return sorted(headlines, key=lambda name: name in TRAINING_SCORES)
+    return sorted(headlines, key=lambda name: (name in TRAINING_SCORES, name != "mig"))

@@ -39,7 +39,15 @@ def few_figures(monkeypatch):
 
 
 def make_report(roots, out, where=()):
-    main(["report", *map(str, roots), "--out", str(out), *(["--where", *where] if where else [])])
+    main(
+        [
+            "report",
+            *map(str, roots),
+            "--out",
+            str(out),
+            *(word for condition in where for word in ("--where", condition)),
+        ]
+    )
     return out / "index.html"
 
 
