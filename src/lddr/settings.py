@@ -170,11 +170,11 @@ def _shown(value: Any) -> str:
 
 
 def _whole(value: Any) -> int | None:
-    if isinstance(value, str):
-        value = int(value) if value.strip().lstrip("+-").isdigit() else _number(value)
     if isinstance(value, bool) or value is None:
         return None
     try:
+        if isinstance(value, str):
+            value = int(value) if value.strip().lstrip("+-").isdecimal() else _number(value)
         return int(value) if int(value) == value else None
     except (TypeError, ValueError, OverflowError):
         return None

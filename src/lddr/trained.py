@@ -1,5 +1,6 @@
 """A trained model, for use from Python: images in, codes and images out, all as numpy arrays."""
 
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +16,13 @@ from lddr.data.dataset import Dataset
 from lddr.data.in_memory import ArrayDataset, as_images
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.foreign import foreign
 from lddr.latents.family import Latent
 from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
-from lddr.training.checkpoint import load_model, load_module, module_tensors, save_model
+from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 from lddr.training.loop import Stopped
 
@@ -97,9 +99,11 @@ class Trained:
     def load(cls, folder: str | Path) -> "Trained":
         """The model of a run folder, or of a folder `save` wrote to."""
         path = RunFolder(folder).model_file
-        tensors, kept = load_model(path)
-        facts = upgraded(kept, path)
-        config, shape = Config.from_dict(facts["settings"]), tuple(facts["image_shape"])
+        tensors, facts = load_model(path)
+        with foreign(path, "a model of lddr", "train it again or copy it again"):
+            config, shape = _described(upgraded(facts, path))
+            with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
+                check_fit("vae", module_tensors("vae", VAE(shape, config.latent, config.networks)), tensors)
         vae = VAE(shape, config.latent, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
         return cls(config, vae, shape, Path(folder))
@@ -134,6 +138,12 @@ class Trained:
     def _need_categories(self) -> None:
         if not self.is_discrete:
             raise UserError(f"{self.config.latent.title} latents have no categories; give values of latents as floats")
+
+
+def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int]]:
+    """The settings of a model and the shape of its images, as its file tells them."""
+    height, width, channels = map(operator.index, facts["image_shape"])
+    return Config.from_dict(facts["settings"]), (height, width, channels)
 
 
 def train(

@@ -109,10 +109,10 @@ def test_a_broken_picture_is_named_and_nothing_is_cached(tmp_path):
     flat(tmp_path, "a.png", (0, 0, 0), size=(500, 500))
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "b.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UserError, match=r"b\.png is not a readable image"):
+    with pytest.raises(UserError, match=r"b\.png: expected a picture, found a broken one"):
         load_dataset(str(tmp_path))
     (tmp_path / "b.png").write_bytes(b"no picture at all")
-    with pytest.raises(UserError, match=r"b\.png is not a readable image"):
+    with pytest.raises(UserError, match=r"b\.png: expected a picture, found a broken one"):
         load_dataset(str(tmp_path))
     (tmp_path / "b.png").write_bytes(whole)
     assert len(load_dataset(str(tmp_path))) == 2
@@ -121,7 +121,7 @@ def test_a_broken_picture_is_named_and_nothing_is_cached(tmp_path):
 def test_a_picture_too_large_to_be_one_is_refused(tmp_path, monkeypatch):
     flat(tmp_path, "a.png", (0, 0, 0), size=(300, 300))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(UserError, match=r"a\.png is not a readable image"):
+    with pytest.raises(UserError, match=r"a\.png: expected a picture, found a broken one"):
         load_dataset(str(tmp_path))
 
 
@@ -173,7 +173,7 @@ def test_factors_in_an_archive(tmp_path):
         ({"images": IMAGES.astype(float)}, "uint8 from 0 to 255 or floats from 0 to 1"),
         ({"images": IMAGES.astype(object)}, "plain numbers"),
         ({"images": IMAGES, "factors": np.zeros((5, 2), int)}, r"save it as \(6 images, factors\)"),
-        ({"images": IMAGES, "factors": np.full((6, 2), None)}, "Python objects"),
+        ({"images": IMAGES, "factors": np.full((6, 2), None)}, "holds object; save numbers or words"),
         ({"images": IMAGES, "factors": np.zeros((6, 2), int), "factor_names": ["a"]}, "2 distinct names"),
         ({"images": IMAGES, "factors": np.full((6, 2), np.nan)}, "not finite"),
     ],

@@ -349,7 +349,7 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("name = mine", "is no TOML: Invalid value (at line 1, column 8)"),
+        ("name = mine", "expected a study in TOML, found a broken one (Invalid value (at line 1, column 8))"),
         (BLOCK, "name is missing"),
         ("name = 3\n" + BLOCK, "name must be a text, not 3"),
         ('name = "x"', "blocks is missing; add at least one [[blocks]]"),
@@ -453,7 +453,7 @@ def test_a_scale_that_is_not_there(tmp_path):
 def test_studies_that_are_not_there(tmp_path):
     with pytest.raises(UserError, match=r"^unknown study 'circels'; did you mean 'circles'\?"):
         read_study("circels")
-    with pytest.raises(UserError, match=r"^cannot read the study .*none\.toml: No such file"):
+    with pytest.raises(UserError, match=r"^there is no file .*none\.toml; put it there or correct the path"):
         read_study(tmp_path / "none.toml")
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from lddr.data.conversion import MappedImages, Rows, Shape, described
 from lddr.data.npy_header import LONGEST, header_of, size_of
+from lddr.data.npz_arrays import member_of
 from lddr.foreign import damaged, foreign, reason_of
 
 CHUNK = 16 << 20  # bytes handed on at once
 SLAB = 256 << 20  # bytes of an HDF5 file read at once: whole rows of its compressed blocks, so that each is read once
 WIDEST = 256 << 20  # bytes of a row: a damaged header claims more than there is memory
-MOST_UNPACKED = 1032  # bytes that deflate can make of one
 SIGNATURE = b"PK\3\4"
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
 
@@ -122,9 +122,7 @@ class NpzArray(StoredArray):
             if name not in archive.namelist():
                 names = ", ".join(sorted(archive.namelist())) or "nothing"
                 raise damaged(self.path, f"an array {self.key!r}", names.replace(".npy", ""))
-            info = archive.getinfo(name)
-            if info.file_size > MOST_UNPACKED * self.path.stat().st_size:
-                raise ValueError(f"{info.file_size:,} bytes cannot come of it")
+            info = member_of(archive, name)
             with archive.open(info) as file:
                 yield info, file
 

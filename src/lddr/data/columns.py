@@ -1,12 +1,18 @@
 """The factors of your own images: named columns of numbers or words, which an .npz file may have."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lddr.data.factors import Factor, FactorTable
 from lddr.data.factors_csv import Columns
+from lddr.data.npz_arrays import WORDS, arrays_in
 from lddr.errors import UserError
+from lddr.foreign import named
+
+HOW = "save it with numpy.savez(path, images=images, factors=factors)"
 
 
 def factor_table(columns: Columns, count: int) -> FactorTable:
@@ -21,22 +27,32 @@ def factor_table(columns: Columns, count: int) -> FactorTable:
 
 def columns_of_npz(path: Path, count: int) -> Columns:
     """The columns of the arrays `factors` and `factor_names` of an .npz file; nothing without `factors`."""
-    with np.load(path, allow_pickle=False) as file:
-        if "factors" not in file:
-            return {}
-        try:
-            factors = file["factors"]
-            names = file["factor_names"].tolist() if "factor_names" in file else None
-        except ValueError as error:
-            raise UserError(f"the factors in {path} are Python objects; save them as numbers or strings") from error
-    factors = factors.reshape(len(factors), -1) if factors.ndim == 1 else factors
-    if factors.ndim != 2 or len(factors) != count:
-        raise UserError(f"'factors' in {path} has the shape {factors.shape}; save it as ({count} images, factors)")
-    if factors.dtype.kind == "f" and not np.isfinite(factors).all():
-        raise UserError(f"'factors' in {path} has values that are not finite")
-    names = names or [f"factor {number}" for number in range(factors.shape[1])]
-    if len(set(names)) != factors.shape[1]:
-        raise UserError(
-            f"'factor_names' in {path} must be {factors.shape[1]} distinct names, one per column of 'factors'"
-        )
-    return {str(name): factors[:, place] for place, name in enumerate(names)}
+    found = arrays_in(path, ("factors", "factor_names"), HOW)
+    with named(path):
+        return columns_of_arrays(found, count, "images")
+
+
+def columns_of_arrays(arrays: Mapping[str, NDArray], count: int, what: str) -> Columns:
+    """The columns of `factors`, called as `factor_names` says: numbers or words for each of `count` samples."""
+    if "factors" not in arrays:
+        return {}
+    factors = arrays["factors"]
+    table = factors.reshape(-1, 1) if factors.ndim == 1 else factors
+    if table.ndim != 2 or len(table) != count:
+        raise UserError(f"'factors' has the shape {factors.shape}; save it as ({count} {what}, factors)")
+    if table.dtype.kind == "f" and not np.isfinite(table).all():
+        raise UserError("'factors' has values that are not finite; save numbers or words")
+    return dict(zip(_names(arrays.get("factor_names"), table.shape[1]), _words(table).T, strict=True))
+
+
+def _names(names: NDArray | None, count: int) -> list[str]:
+    if names is None:
+        return [f"factor {number}" for number in range(count)]
+    given = [str(name).encode("utf-8", "replace").decode() for name in _words(names).ravel().tolist()]
+    if names.ndim != 1 or names.dtype.kind not in WORDS or len(set(given)) != count or len(given) != count:
+        raise UserError(f"'factor_names' must be {count} distinct names, one per column of 'factors'")
+    return given
+
+
+def _words(array: NDArray) -> NDArray:
+    return np.char.decode(array, "utf-8", "replace") if array.dtype.kind == "S" else array

@@ -20,7 +20,7 @@ from lddr.data.locations import cache_folder
 from lddr.data.npy_header import LONGEST, header_of
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, written_whole
-from lddr.foreign import damaged
+from lddr.foreign import damaged, foreign
 
 Rows = NDArray[np.uint8]  # (rows, …)
 Chunk = Rows | tuple[Indices, Rows]  # the rows that come next, or row numbers and the rows that belong there
@@ -123,8 +123,13 @@ def _is_in_the_making(path: Path) -> bool:
 
 def _fingerprint(sources: Iterable[Path], version: int) -> str:
     """Names a conversion: other files, changed files or another way to convert give another name."""
-    facts = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    facts = list(map(_facts, sources))
     return hashlib.sha256(repr((facts, version)).encode()).hexdigest()[:16]
+
+
+def _facts(path: Path) -> tuple[str, int, int]:
+    with foreign(path, "a file"):
+        return str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns
 
 
 def _numbered(chunks: Iterable[Chunk]) -> Iterator[tuple[Indices, Rows]]:

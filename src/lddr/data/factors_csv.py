@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lddr.errors import UserError
+from lddr.foreign import content_of, foreign
 
 Columns = dict[str, NDArray]  # name → one number or word per image
 Row = list[str]
@@ -18,6 +19,7 @@ Row = list[str]
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 HEADINGS = ("file", "filename", "image", "path")  # whoever calls a column so means the pictures
 LEAST_NUMBERS = 10
+LARGEST = 256 << 20  # bytes of a table
 # how a table may call a picture, and the share of a column's cells that must do so for it to be the column of names
 WAYS: tuple[tuple[Callable[[str], str], float], ...] = (
     (lambda name: name, 0.5),
@@ -30,8 +32,13 @@ WAYS: tuple[tuple[Callable[[str], str], float], ...] = (
 
 def columns_of_csv(path: Path, files: list[str]) -> Columns:
     """The columns of factors.csv in the order of `files`, by name where a column has names; nothing without a table."""
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return {}
+    with foreign(path, "a table of factors", "save it as CSV in UTF-8"):
+        return _columns(path, files)
+
+
+def _columns(path: Path, files: list[str]) -> Columns:
     separator, table = _table(path, _decoded(path))
     header, *rows = table or [[]]
     _check_shape(path, header, rows)
@@ -51,7 +58,7 @@ def columns_of_csv(path: Path, files: list[str]) -> Columns:
 
 
 def _decoded(path: Path) -> str:
-    content = path.read_bytes()
+    content = content_of(path, LARGEST)
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:  # the second has all of Latin-1's letters
         try:

@@ -19,8 +19,11 @@ from lddr.data.dataset import Dataset, Images
 from lddr.data.factors_csv import columns_of_csv
 from lddr.data.pictures import arrangement, flattened, scaled
 from lddr.errors import UserError
+from lddr.foreign import foreign
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")  # whatever a file is called; others run other programs
+MOST_PIXELS = 64_000_000  # a few kilobytes can claim to be a picture of many gigabytes
 GREY_MODES = ("1", "L", "LA", "I", "I;16")
 T = TypeVar("T")
 CHUNK = 512  # images decoded before they are written
@@ -94,25 +97,27 @@ def _decoded(file: Path, resolution: int, channels: int) -> Rows:
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
-    try:
-        with Image.open(file) as picture:
-            return use(picture)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UserError(f"{file} is not a readable image ({error}); mend it or take it out of the folder") from error
+    cure = "mend it or take it out of the folder"
+    with foreign(file, "a picture", cure), Image.open(file, formats=FORMATS) as picture:
+        if picture.width * picture.height > MOST_PIXELS:
+            raise UserError(f"{file} has {picture.width}x{picture.height} pixels; make it smaller")
+        return use(picture)
 
 
 def _from_npz(name: str, path: Path, resolution: int) -> MappedImages:
     if path.suffix != ".npz":
         raise UserError(f"{path} is neither a folder of images nor an .npz file")
     stored = NpzArray(path, "images")
-    found = arrangement(stored.shape) if stored.shape[0] else None
+    found = arrangement(stored.shape) if 0 not in stored.shape else None
     if found is None:
         raise UserError(f"'images' in {path} has the shape {stored.shape}; save it as (images, height, width, 1 or 3)")
     channels, arranged = found
 
     def chunks() -> Iterator[Rows]:
         for chunk in stored.chunks():
-            yield np.stack([scaled(image, resolution) for image in arranged(_as_bytes(path, chunk))])
+            with foreign(path, "pictures in 'images'"):
+                pictures = [scaled(image, resolution) for image in arranged(_as_bytes(path, chunk))]
+            yield np.stack(pictures)
 
     return _cached(name, [path], (stored.shape[0], resolution, resolution, channels), chunks)
 

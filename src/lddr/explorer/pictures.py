@@ -13,7 +13,6 @@ from lddr.errors import UserError
 PICTURE_FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/bmp": "BMP"}
 LARGEST_UPLOAD = 5_000_000  # bytes
 MOST_PIXELS = 16_000_000  # a few kilobytes can claim to be a picture of many gigabytes
-UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 Pixels = NDArray[np.uint8]  # (height, width, channels)
 
@@ -49,6 +48,8 @@ def from_upload(content: bytes, shape: tuple[int, int, int]) -> Pixels:
                 raise UserError(f"this picture has {picture.width}x{picture.height} pixels; send a smaller one")
             flat = flattened(ImageOps.exif_transpose(picture), channels)
             scaled = flat.resize((width, height), Image.Resampling.LANCZOS)
-    except UNREADABLE as error:
+    except UserError:
+        raise
+    except Exception as error:  # foreign bytes
         raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error
     return np.asarray(scaled).reshape(shape)

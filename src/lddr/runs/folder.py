@@ -1,6 +1,7 @@
 """A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lddr.errors import UserError
 from lddr.files import alone, write_json
+from lddr.foreign import content_of, foreign, reason_of
 
 if TYPE_CHECKING:
     from lddr.config import Config
@@ -25,6 +27,7 @@ Stamp = list[
 FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
+LARGEST = 64 << 20  # bytes of a JSON file
 TAIL = 4096  # bytes at the end of a log that hold its last line
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
@@ -95,7 +98,7 @@ class RunFolder:
     def saved_step(self) -> int | None:
         """The step of the newest checkpoint."""
         names = (file.stem for file in self.checkpoints.glob("*.safetensors"))
-        return max((int(name) for name in names if name.isdigit()), default=None)
+        return max((int(name) for name in names if name.isdecimal()), default=None)
 
     # what it is
 
@@ -112,7 +115,8 @@ class RunFolder:
         """Its settings."""
         from lddr.config import Config
 
-        return Config.from_dict(self.facts["settings"])
+        with foreign(self.config_file, "the settings of a run", "move that folder away and train again"):
+            return Config.from_dict(self.facts["settings"])
 
     @property
     def images(self) -> Content:
@@ -131,8 +135,9 @@ class RunFolder:
     def check(self, dataset: "Dataset") -> None:
         """Refuse images that are not those it was trained on."""
         known, found = self.images, _identity(dataset)
-        if tuple(known.get("shape", dataset.image_shape)) != dataset.image_shape:
-            shape = tuple(known["shape"])
+        shape = known.get("shape", list(dataset.image_shape))
+        if shape != list(dataset.image_shape):
+            shape = tuple(shape) if isinstance(shape, list) else shape
             raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
         if any(known[name] != found[name] for name in ("checksum", "content") if name in known and name in found):
             raise UserError(f"the images of {dataset.name} are no longer those {self} was trained on; put them back")
@@ -152,7 +157,7 @@ class RunFolder:
         with suppress(UserError):
             entries = self.scores.get("metrics")
             known = entries if isinstance(entries, dict) else {}
-            return {name: entry for name, entry in known.items() if isinstance(entry, dict)}
+            return {name: entry for name, entry in known.items() if _is_entry(entry)}
         return {}
 
     @property
@@ -190,7 +195,7 @@ class RunFolder:
         """Keep more scores beside those there are; gives all of them."""
         with self.alone("scores"):  # somebody else may have added some meanwhile
             there = self.scores
-            scores = there | {"metrics": there.get("metrics", {}) | entries}
+            scores = there | {"metrics": self.metrics | entries}
             write_json(self.scores_file, scores)
         return scores
 
@@ -230,15 +235,23 @@ def _with_names(settings: Content) -> Content:
 
 
 def _read_object(path: Path, needed: str) -> Content:
-    if not path.is_file():  # a pipe or a device could be read forever
+    if not path.is_file():
         raise BrokenRunError(path, "is no file")
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise BrokenRunError(path, f"is no JSON ({' '.join(str(error).split())})") from error
+        content = json.loads(content_of(path, LARGEST))
+    except Exception as error:  # foreign bytes
+        raise BrokenRunError(path, f"is no JSON ({reason_of(error)})") from error
     if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
         raise BrokenRunError(path, f"holds no {needed!r}")
     return content
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether this is the score of a metric, or the reason why it has none."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("settings", {}), dict):
+        return False
+    score = entry.get("score")
+    return score is None or (type(score) in (int, float) and abs(score) < math.inf)
 
 
 @lru_cache(maxsize=4)

@@ -23,7 +23,7 @@ def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
     if not isinstance(names, list | tuple) or not names:
         raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
     for name in names:
-        if name not in metrics:
+        if not isinstance(name, str) or name not in metrics:
             raise UserError(f"metrics: {unknown('metric', str(name), metrics)}")
     if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
         raise UserError('set must be a list such as ["dci.estimator=fast"]')

@@ -14,6 +14,7 @@ from lddr.config import Config, all_settings, configure, settings_of, supervisio
 from lddr.data.dataset import datasets
 from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
+from lddr.foreign import content_of, foreign, named
 from lddr.latents.family import latents
 from lddr.metrics.choice import MetricSettings, configured
 from lddr.metrics.metric import Metric
@@ -28,6 +29,7 @@ Scale = Literal["full", "quick"]
 TomlTable = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
 
+LARGEST = 1 << 20  # bytes of a study
 MOST_RUNS = 100_000  # of a block; more is a slip of the keys
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
 NAMES = ("model", "latent", "objective", "dataset", "preset", "supervision")  # what is chosen by name
@@ -59,15 +61,14 @@ def read_study(
     path = find_study(study)
     if dataset is not None:
         _check_dataset(dataset)
-    try:
-        found = _study(tomllib.loads(path.read_text(encoding="utf-8")), scale, dataset)
-    except OSError as error:
-        raise UserError(f"cannot read the study {path}: {error.strerror}") from error
-    except ValueError as error:  # no TOML, or no text at all
-        raise UserError(f"{path} is no TOML: {error}") from error
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+    with named(path):
+        found = _study(_content(path), scale, dataset)
     return replace(found, configs=narrowed(found.configs, [only] if isinstance(only, str) else only or ()))
+
+
+def _content(path: Path) -> TomlTable:
+    with foreign(path, "a study in TOML", "correct it there"):
+        return tomllib.loads(content_of(path, LARGEST).decode())
 
 
 def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:

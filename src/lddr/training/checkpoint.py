@@ -12,18 +12,18 @@ from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from lddr.errors import UserError
 from lddr.files import written_whole
+from lddr.foreign import content_of, reason_of
 
 Tensors = Mapping[str, Tensor]
 Facts = dict[str, Any]  # whatever JSON can hold
 
 _NAME = re.compile(r"\d{9,}\.safetensors")
 _DRAFT = re.compile(r"\..+-[0-9a-f]{8}\.safetensors")  # as `written_whole` calls it
-_DAMAGE = (OSError, SafetensorError, ValueError, LookupError)  # what reading damaged bytes can end in
+_LARGEST = 4 << 30  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,17 @@ def load_module(prefix: str, module: nn.Module, tensors: Tensors) -> None:
 
 def fill(prefix: str, targets: Tensors, tensors: Tensors) -> None:
     """Copy tensors into the targets of the same names; nothing may be missing, left over or of another kind."""
+    check_fit(prefix, targets, tensors)
+    for name, target in targets.items():
+        target.copy_(tensors[name])
+
+
+def check_fit(prefix: str, targets: Tensors, tensors: Tensors) -> None:
+    """Refuse tensors that cannot be copied into the targets, without a look at their values."""
     stored = {name: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
     if trouble := _misfit(targets, stored):
         remedy = "use the settings it was saved with, or another folder"
         raise UserError(f"what was saved as {prefix!r} does not fit: {trouble}; {remedy}")
-    for name, target in targets.items():
-        target.copy_(stored[name])
 
 
 def _misfit(targets: Tensors, stored: Tensors) -> str | None:
@@ -89,9 +94,9 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     for path, older in zip_longest(paths, paths[1:]):
         try:
             tensors, facts = _read(path)
-        except _DAMAGE as error:
+        except Exception as error:  # foreign bytes, once they are damaged
             remedy = f"going back to {older.name}" if older else "starting from the beginning"
-            warn(f"cannot use the checkpoint {path} ({_reason(error)}); {remedy}")
+            warn(f"cannot use the checkpoint {path} ({reason_of(error)}); {remedy}")
             with suppress(OSError):  # so that it never counts as the one before a newer one
                 path.replace(path.with_suffix(".damaged"))
         else:
@@ -110,8 +115,8 @@ def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
         return _read(path)
     except FileNotFoundError as error:
         raise UserError(f"there is no model {path}; train it first or correct the path") from error
-    except _DAMAGE as error:
-        raise UserError(f"cannot use the model {path} ({_reason(error)}); train it again or copy it again") from error
+    except Exception as error:  # foreign bytes
+        raise UserError(f"cannot use the model {path} ({reason_of(error)}); train it again or copy it again") from error
 
 
 def _write(path: Path, tensors: Tensors, facts: Facts) -> None:
@@ -126,7 +131,7 @@ def _write(path: Path, tensors: Tensors, facts: Facts) -> None:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
-    content = path.read_bytes()
+    content = content_of(path, _LARGEST)
     tensors = safetensors.torch.load(content)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     metadata = json.loads((header.get("__metadata__") or {}).get("lddr", "{}"))
@@ -134,7 +139,10 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
         raise ValueError("it was not written by lddr")
     if _digest(tensors, metadata["facts"]) != metadata["digest"]:
         raise ValueError("its digest is not that of its content")
-    return tensors, json.loads(metadata["facts"])
+    facts = json.loads(metadata["facts"])
+    if not isinstance(facts, dict):
+        raise ValueError("it says nothing of itself")
+    return tensors, facts
 
 
 def _digest(tensors: Tensors, facts: str) -> str:
@@ -158,8 +166,3 @@ def _matching(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
 def _remove(path: Path) -> None:
     with suppress(OSError):  # an old file that cannot be removed is no reason to stop training
         path.unlink()
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, without the path the system repeats."""
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
