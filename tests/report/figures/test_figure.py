@@ -11,7 +11,7 @@ from tests.report.grouped import grouped, invented
 def test_all_figures_of_the_paper_and_those_beyond_are_there():
     paper = {"observations", "gumbel-softmax", "circles", "circles-vae", "circles-dvae", "selectors", "efficiency"}
     paper |= {"selectors-combined", "metrics", "mig", "semi-supervised", "traversals"}
-    assert paper | {"curves", "rate-distortion"} == set(figures)
+    assert paper | {"families", "curves", "rate-distortion"} == set(figures)
     assert set(card_figures) == {"curves", "reconstructions", "traversals", "information", "posterior"}
 
 

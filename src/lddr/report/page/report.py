@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lddr.errors import UserError
 from lddr.report.exhibits import Missing, made
+from lddr.report.figures.families import NAME
 from lddr.report.figures.figure import figures
 from lddr.report.groups import Collection, Reasons, collect
 from lddr.report.page.html import (
@@ -58,9 +59,11 @@ def _page(
     found: Collection, shown: Sequence[Table], pictures: Sequence[Picture], missing: Missing, again: Sequence[str]
 ) -> str:
     settings = facts_card("Runs", contents(found.groups)) + table_card(setup_table(found.groups), downloads=False)
+    lead, others = ([picture for picture in pictures if (picture.name == NAME) == first] for first in (True, False))
     sections = [
+        Section("At a glance", gallery(lead)),
         Section("Tables", table_cards(shown) if shown else ""),
-        Section("Figures", _which_runs(found) + gallery(pictures)),
+        Section("Figures", _which_runs(found) + gallery(others)),
         Section("What is missing", missing_card(missing)),
         Section("Left out", facts_card("", {reason: some(names) for reason, names in found.left_out.items()})),
         Section("Settings", settings),
