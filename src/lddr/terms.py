@@ -119,10 +119,14 @@ def dip_penalty(covariance: Tensor, off_diagonal_weight: float, diagonal_weight:
     return off_diagonal_weight * off_diagonal.square().sum() + diagonal_weight * (diagonal - 1).square().sum()
 
 
-def permute_latents(z: Tensor, generator: torch.Generator) -> Tensor:  # (batch, latents), detached
+def permutations(shape: tuple[int, int], generator: torch.Generator) -> Tensor:  # (batch, latents)
+    """A permutation of the batch for every latent, where the generator lives."""
+    return torch.rand(shape, generator=generator, device=generator.device).argsort(0)
+
+
+def permute_latents(z: Tensor, order: Tensor) -> Tensor:  # (batch, latents) twice, detached
     """Every latent permuted over the batch on its own: samples of Π q(z_i), without a way back to the encoder."""
-    order = torch.rand(z.shape, generator=generator, device=generator.device).argsort(0)
-    return z.detach().gather(0, order.to(z.device))
+    return z.detach().gather(0, order)
 
 
 def density_ratio(discriminator_logits: Tensor) -> Tensor:  # (batch, 2) → ()

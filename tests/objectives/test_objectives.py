@@ -14,9 +14,9 @@ from lddr.objectives.total_correlation import TotalCorrelation
 LAYERS = {name: LatentLayer(latents[name](num_latents=3)) for name in latents}
 
 
-def at(step, layer, verdict=None):
+def at(schedule, layer, verdict=None):
     """A moment of a training whose decoder gives one pixel."""
-    return Moment(step, layer, lambda z: z.sum(1), verdict)
+    return Moment(schedule, layer, lambda z: z.sum(1), verdict)
 
 
 @pytest.fixture(params=LAYERS)
@@ -61,7 +61,7 @@ def test_weights_weigh(layer, latent):
 def test_the_capacity_grows_linearly_and_stays(layer, latent):
     objective, kl = Annealed(capacity=20.0, capacity_weight=3.0, capacity_steps=100), mean_kl(latent)
     for step, capacity in ((0, 0.0), (50, 10.0), (100, 20.0), (500, 20.0)):
-        penalty = objective.penalties(latent, at(step, layer))["capacity"]
+        penalty = objective.penalties(latent, at(objective.schedule(step), layer))["capacity"]
         assert torch.isclose(penalty, 3 * (kl - capacity).abs())
 
 

@@ -67,9 +67,11 @@ class Guess(Adversary):
     def verdict(self, outputs):
         return outputs.mean()
 
-    def loss(self, outputs, codes, generator):
-        noise = torch.randn(codes.shape, generator=generator)
-        return self.network(noise).mean() - outputs.mean() + outputs.square().mean()
+    def draw(self, shape, generator):
+        return torch.randn(shape, generator=generator)
+
+    def loss(self, outputs, codes, drawn):
+        return self.network(drawn).mean() - outputs.mean() + outputs.square().mean()
 
 
 @objectives.register("guess")

@@ -36,7 +36,7 @@ def test_a_step_does_not_import_the_compiler():
         "from lddr.training.feed import Feed\nfrom lddr.training.learner import Learner\n"
         "config, images = configure('factor-dvae', 'circles', 'quick'), load_dataset('circles', 16)\n"
         "device = torch.device('cpu')\nlearner = Learner(config, images, device)\n"
-        "loss, _ = learner.losses(Feed(images, 0, 8, device).batch(0), None, 0)\nlearner.update(loss, 0)\n"
+        "learner.step(Feed(learner, images).inputs(0))\n"
         "print([name for name in ('torch._dynamo', 'torch._inductor') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -64,3 +64,18 @@ def test_gradients_are_clipped_by_element():
     weight.grad = torch.tensor([-5.0, 0.25, 7.0])
     Adam([weight], 1e-2, (0.9, 0.999), clip=1.0).step()
     assert weight.grad.tolist() == [-1.0, 0.25, 1.0]
+
+
+@pytest.mark.parametrize("tensor_rate", [False, True])
+def test_a_halted_step_changes_nothing_and_one_that_goes_on_is_the_same(tensor_rate):
+    def after(*halts, steps=2):
+        weight = nn.Parameter(torch.ones(2, 3))
+        adam = Adam([weight], torch.tensor(0.125) if tensor_rate else 0.125, (0.9, 0.999), decay=0.5)
+        for halted in halts or [None] * steps:
+            weight.grad = torch.full((2, 3), torch.nan if halted else 0.3)
+            adam.step(None if halted is None else torch.tensor(float(halted)))
+        return [weight.detach(), *adam.tensors("a").values()]
+
+    assert all(map(torch.equal, after(0, 0), after()))
+    assert all(map(torch.equal, after(0, 0, 1, 1), after()))
+    assert not torch.equal(after(0, 0)[0], after(0)[0])

@@ -5,11 +5,12 @@ import torch
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.models import models
-from lddr.training.feed import Feed, LabelledFeed, as_tensor
+from lddr.training.draws import torch_stream
+from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 
 CPU = torch.device("cpu")
-SMALL = {"resolution": 16, "width": 4, "steps": 50}
+SMALL = {"resolution": 16, "width": 4, "steps": 50, "batch_size": 16}
 WITH_DISCRIMINATOR = ["factor-vae", "factor-dvae"]
 
 
@@ -20,8 +21,8 @@ def learner_of(model, **settings):
     return Learner(config, load_dataset("circles", 16), CPU)
 
 
-def batch(step=0):
-    return Feed(load_dataset("circles", 16), 0, 16, CPU).batch(step)
+def inputs_of(learner, step=0):
+    return Feed(learner, load_dataset("circles", 16)).inputs(step)
 
 
 def weights(module):
@@ -31,7 +32,7 @@ def weights(module):
 @pytest.mark.parametrize("model", WITH_DISCRIMINATOR)
 def test_the_discriminators_loss_leaves_the_vae_alone_and_the_factor_term_the_discriminator(model):
     learner = learner_of(model, gamma=5.0)
-    loss, _ = learner.losses(batch(), None, 0)
+    loss, _ = learner.losses(inputs_of(learner))
     own = weights_gradients(learner.adversary.network)
     assert all(gradient is not None and gradient.abs().sum() > 0 for gradient in own)
     assert all(gradient is None for gradient in weights_gradients(learner.vae))
@@ -46,15 +47,15 @@ def test_the_encoders_gradient_is_that_of_the_plain_formula(model):
     from lddr.objectives.objective import mean_kl
 
     learner = learner_of(model, gamma=5.0)
-    images = batch()
-    loss, parts = learner.losses(images, None, 3)
+    inputs = inputs_of(learner, 3)
+    loss, parts = learner.losses(inputs)
     loss.backward()
     ours = weights_gradients(learner.vae)
     learner.vae.zero_grad()
-    noise = learner.config.latent.noise(16, learner._stream("noise", 3))
-    logits, latent = learner.vae(images, noise, learner.config.latent.noise_scale(3, 50))
+    noise = learner.config.latent.noise(16, torch_stream(0, "noise", 3))
+    logits, latent = learner.vae(inputs.images, noise, learner.config.latent.noise_scale(3, 50))
     ratio = terms.density_ratio(learner.adversary.network(latent.z))
-    plain = terms.bernoulli_reconstruction(logits, images) + mean_kl(latent) + 5.0 * ratio
+    plain = terms.bernoulli_reconstruction(logits, inputs.images) + mean_kl(latent) + 5.0 * ratio
     plain.backward()
     assert torch.isclose(plain, loss, rtol=1e-5)
     assert torch.isclose(parts["total_correlation"], 5 * ratio, rtol=1e-4, atol=1e-6)
@@ -72,8 +73,7 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
     for step in range(3):
         torch.manual_seed(step)  # the global generator must not matter
         for learner in (one, two):
-            loss, _ = learner.losses(batch(step), None, step)
-            learner.update(loss, step)
+            learner.step(inputs_of(learner, step))
             torch.rand(3)
     for a, b in zip(weights(one.vae), weights(two.vae), strict=True):
         assert torch.equal(a, b)
@@ -85,20 +85,20 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model):
     whole = learner_of(model)
     for step in range(6):
-        whole.update(whole.losses(batch(step), None, step)[0], step)
+        whole.step(inputs_of(whole, step))
         if step == 2:
             kept = {name: tensor.clone() for name, tensor in whole.tensors().items()}
     resumed = learner_of(model)
     resumed.restore(kept)
     for step in range(3, 6):
-        resumed.update(resumed.losses(batch(step), None, step)[0], step)
+        resumed.step(inputs_of(resumed, step))
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
 
 
 def test_parts_add_up():
     learner = learner_of("tc-dvae", beta=3.0)
-    loss, parts = learner.losses(batch(), None, 0)
+    loss, parts = learner.losses(inputs_of(learner))
     assert torch.isclose(parts["elbo"], -parts["reconstruction"] - parts["kl"])
     assert torch.isclose(loss, parts["reconstruction"] + parts["kl"] + parts["total_correlation"])
     assert not any(part.requires_grad for part in parts.values())
@@ -109,14 +109,7 @@ def test_parts_add_up():
 )
 def test_supervision_pulls_the_risk_down(model, loss):
     learner = learner_of(model, supervision=loss, labels=50, omega=10.0, learning_rate=3e-3)
-    dataset = load_dataset("circles", 16)
-    known, _ = learner.config.supervision.split(dataset)
-    labelled = LabelledFeed(dataset, known, 0, 16, CPU)
-    risks = []
-    for step in range(40):
-        total, parts = learner.losses(batch(step), labelled.batch(step), step)
-        learner.update(total, step)
-        risks.append(parts["supervision"].item())
+    risks = [learner.step(inputs_of(learner, step))["supervision"].item() for step in range(40)]
     share = 0.97 if loss == "bce" else 0.9  # with targets between 0 and 1 even a perfect guess has a cross-entropy
     assert np.mean(risks[-5:]) < share * np.mean(risks[:5])
 
@@ -125,17 +118,15 @@ def test_the_risk_is_that_of_an_image_or_of_the_batch():
     weights = {}
     for kind in ("image", "batch"):
         learner = learner_of("vae", supervision="l2", labels=50, omega=3.0, risk_of=kind)
-        dataset = load_dataset("circles", 16)
-        labelled = LabelledFeed(dataset, np.arange(20), 0, 16, CPU).batch(0)
-        weights[kind] = (learner.losses(batch(), labelled, 0)[1]["supervision"] / learner.risk(*labelled)).item()
+        inputs = inputs_of(learner)
+        weights[kind] = (learner.losses(inputs)[1]["supervision"] / learner.risk(inputs.labelled)).item()
     assert weights["image"] == pytest.approx(3.0)
     assert weights["batch"] == pytest.approx(3.0 * 16)
 
 
 def test_bf16_is_near_fp32():
-    losses = [
-        learner_of("dvae", precision=precision).losses(batch(), None, 0)[0].item() for precision in ("fp32", "bf16")
-    ]
+    learners = [learner_of("dvae", precision=precision) for precision in ("fp32", "bf16")]
+    losses = [learner.losses(inputs_of(learner))[0].item() for learner in learners]
     assert abs(losses[0] - losses[1]) < 0.02 * abs(losses[0])
     assert losses[0] != losses[1]
 
@@ -155,47 +146,14 @@ def test_capturing_the_networks_changes_nothing_but_rounding(monkeypatch):
     for step in range(2):
         losses = []
         for learner in (plain, captured):
-            loss, _ = learner.losses(batch(step), None, step)
-            learner.update(loss, step)
-            losses.append(loss.item())
+            losses.append(learner.step(inputs_of(learner, step))["loss"].item())
         assert abs(losses[0] - losses[1]) < 1e-3 * abs(losses[0])
     assert list(captured.tensors()) == list(plain.tensors())
 
 
-@pytest.mark.parametrize("name", ["dsprites", "rooms"])
-def test_images_kept_on_the_device_make_the_same_batches(name, monkeypatch):
-    from lddr.data.in_memory import ArrayDataset
-
-    whole = load_dataset(name, 32)
-    few = ArrayDataset(whole.images(np.arange(0, len(whole), len(whole) // 500)))
-    looked_up, kept = Feed(few, 3, 8, CPU, keep=False), Feed(few, 3, 8, CPU, keep=True)
-    for step in range(3):
-        assert torch.equal(looked_up.batch(step), kept.batch(step))
-        assert kept.batch(step).is_contiguous(memory_format=torch.channels_last)
-
-
-def test_images_become_channels_last_tensors():
-    images = np.random.default_rng(0).random((2, 4, 4, 3), np.float32)
-    tensor = as_tensor(images, CPU)
-    assert tensor.shape == (2, 3, 4, 4)
-    assert tensor.is_contiguous(memory_format=torch.channels_last)
-    assert np.array_equal(tensor.permute(0, 2, 3, 1), images)
-
-
-def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
-    dataset = load_dataset("color_dsprites", 32)
-    feed = LabelledFeed(dataset, dataset.space.sample(np.random.default_rng(0), 20), 5, 8, CPU)
-    images, factors = feed.batch(4)
-    again, _ = feed.batch(4)
-    assert torch.equal(images, again)
-    known = {row.tobytes() for row in feed.factors}
-    assert all(row.tobytes() in known for row in factors)
-    assert not torch.equal(images, feed.batch(5)[0])
-
-
 def test_the_weight_of_the_reconstruction_is_in_the_loss_and_not_in_what_is_reported():
     one, four = (learner_of("dvae", reconstruction_weight=weight) for weight in (1.0, 4.0))
-    (loss, parts), (heavier, same) = (learner.losses(batch(), None, 0) for learner in (one, four))
+    (loss, parts), (heavier, same) = (learner.losses(inputs_of(learner)) for learner in (one, four))
     assert torch.isclose(heavier, loss + 3 * parts["reconstruction"])
     assert torch.equal(same["elbo"], parts["elbo"])
     assert torch.equal(same["reconstruction"], parts["reconstruction"])
@@ -204,5 +162,42 @@ def test_the_weight_of_the_reconstruction_is_in_the_loss_and_not_in_what_is_repo
 def test_the_learning_rate_follows_its_schedule():
     learner = learner_of("dvae", schedule="cosine", learning_rate=0.01, steps=4)
     for step, rate in enumerate([1.0, (2 + 2**0.5) / 4, 0.5, (2 - 2**0.5) / 4]):
-        learner.update(learner.losses(batch(step), None, step)[0], step)
+        learner.step(inputs_of(learner, step))
         assert learner.optimizer.learning_rate == pytest.approx(0.01 * rate)
+
+
+class Spoiled(Learner):
+    """One whose loss is no number at the third step."""
+
+    def losses(self, inputs):
+        loss, parts = super().losses(inputs)
+        self.calls = getattr(self, "calls", 0) + 1
+        return (loss * float("nan") if self.calls == 3 else loss), parts
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["looks at every step", "as on a GPU"])
+@pytest.mark.parametrize("model", ["dvae", "factor-vae"])
+def test_a_loss_that_is_no_number_and_all_after_it_leave_the_weights_alone(model, waits):
+    settings = {"weight_decay": 0.1} | ({"discriminator_width": 20} if model in WITH_DISCRIMINATOR else {})
+    config = configure(model, "circles", "quick", **SMALL | settings)
+    learner = Spoiled(config, load_dataset("circles", 16), CPU)
+    learner.waits = waits
+    for step in range(2):
+        learner.step(inputs_of(learner, step))
+    good = {name: tensor.clone() for name, tensor in learner.tensors().items()}
+    for step in range(2, 5):
+        learner.step(inputs_of(learner, step))
+    assert learner.calls == 5
+    assert all(torch.equal(tensor, good[name]) for name, tensor in learner.tensors().items())
+
+
+@pytest.mark.parametrize("model", ["dvae", "factor-vae"])
+def test_a_learner_that_never_looks_takes_the_same_steps(model):
+    looking, blind = learner_of(model, clip=1.0), learner_of(model, clip=1.0)
+    blind.waits = False
+    before = weights(blind.vae)
+    for step in range(3):
+        for learner in (looking, blind):
+            learner.step(inputs_of(learner, step))
+    assert not torch.equal(before[0], weights(blind.vae)[0])
+    assert all(torch.equal(tensor, blind.tensors()[name]) for name, tensor in looking.tensors().items())

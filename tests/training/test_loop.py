@@ -17,6 +17,7 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training.learner import Learner
+from lddr.training.ledger import Ledger
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}
@@ -122,13 +123,15 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, capfd):
     assert f"cannot use the checkpoint {newest}".encode() in errors
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch):
+@pytest.mark.parametrize("waits", [True, False], ids=["looks at every step", "as on a GPU"])
+def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch, waits):
     config = configure("beta-vae", "circles", "quick", **SETTINGS)
     original = Learner.losses
 
-    def spoiled(self, images, labelled, step):
-        loss, parts = original(self, images, labelled, step)
-        if step == 120:
+    def spoiled(self, inputs):
+        loss, parts = original(self, inputs)
+        self.waits, self.calls = waits, getattr(self, "calls", -1) + 1
+        if self.calls == 120:
             return loss * float("nan"), parts | {"loss": loss.detach() * float("nan"), "kl": torch.tensor(float("inf"))}
         return loss, parts
 
@@ -147,12 +150,10 @@ def test_every_line_of_the_log_is_the_mean_of_its_steps(tmp_path):
     learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
     from lddr.training.feed import Feed
 
-    feed, sums = Feed(load_dataset("circles", 16), 0, 8, torch.device("cpu")), 0.0
+    feed, sums = Feed(learner, load_dataset("circles", 16)), 0.0
     torch.set_num_threads(1)
     for step in range(100):
-        loss, parts = learner.losses(feed.batch(step), None, step)
-        learner.update(loss, step)
-        sums += parts["elbo"].double().item()
+        sums += learner.step(feed.inputs(step))["elbo"].double().item()
     assert abs(lines[0]["elbo"] - sums / 100) < 1e-9
 
 
@@ -178,8 +179,8 @@ def interrupted_after(monkeypatch, steps):
     """Let Ctrl-C come at that step of every training."""
     original = Learner.update
 
-    def update(learner, loss, step):
-        original(learner, loss, step)
+    def update(learner, loss, inputs):
+        original(learner, loss, inputs)
         learner.taken = getattr(learner, "taken", 0) + 1
         if learner.taken == steps:
             os.kill(os.getpid(), signal.SIGINT)
@@ -223,12 +224,13 @@ def half_done(out, monkeypatch, seed=0, meanwhile=None):
     config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
     update = Learner.update
 
-    def fragile(self, loss, step):
-        if step == 119 and meanwhile:
+    def fragile(self, loss, inputs):
+        self.calls = getattr(self, "calls", -1) + 1
+        if self.calls == 119 and meanwhile:
             meanwhile(out / config.run_name)
-        if step == 149:
+        if self.calls == 149:
             raise RuntimeError("an accident")
-        return update(self, loss, step)
+        return update(self, loss, inputs)
 
     with monkeypatch.context() as patch, pytest.raises((RuntimeError, UserError)) as end:
         patch.setattr(Learner, "update", fragile)
@@ -283,3 +285,14 @@ def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypa
     assert not RunFolder(folder).is_finished
     run(config, tmp_path, QUIET)
     assert RunFolder(folder).is_finished
+
+
+def test_a_run_that_reads_its_losses_at_lines_and_checkpoints_alone_is_the_same(tmp_path, monkeypatch):
+    config = configure("factor-vae", "circles", "quick", **SETTINGS | {"steps": 250, "discriminator_width": 20})
+    machine = Machine(device="cpu", threads=1, quiet=True)
+    whole = run(config, tmp_path / "looking", machine)
+    reads, read = [], Ledger.read
+    monkeypatch.setattr(Ledger, "read", lambda self: reads.append(read(self)) or reads[-1])
+    monkeypatch.setattr("lddr.training.learner.HEED_HALTED", ("cpu",))
+    assert content(run(config, tmp_path / "blind", machine)) == content(whole)
+    assert list(map(len, reads)) == [100, 100, 50]

@@ -62,7 +62,7 @@ def test_gaussian_risk_by_hand(loss):
     else:
         guess = 1 / (1 + np.exp(-means))
         expected = -(targets * np.log(guess) + (1 - targets) * np.log(1 - guess)).sum(1).mean()
-    assert np.isclose(float(family.risk(loss, latent, FACTORS, SPACE)), expected, rtol=1e-5)
+    assert np.isclose(float(family.risk(loss, latent, family.targets(loss, FACTORS, SPACE))), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "masked"])
@@ -74,7 +74,7 @@ def test_categorical_risk_by_hand(loss):
     chosen = np.rint(FACTORS * 8 / np.array([2, 4])).astype(int)
     table = latent.parameters.detach()
     expected = -np.mean([sum(float(table[n, i, chosen[n, i]]) for i in range(2)) for n in range(3)])
-    risk = layer.family.risk(loss, latent, FACTORS, SPACE)
+    risk = layer.family.risk(loss, latent, layer.family.targets(loss, FACTORS, SPACE))
     assert np.isclose(risk.item(), expected, rtol=1e-5)
     risk.backward()
 
@@ -83,7 +83,8 @@ def test_the_third_latent_is_neither_supervised_nor_masked():
     layer = LatentLayer(Categorical(num_latents=3, num_categories=9))
     layer.tie("masked", SPACE)
     outputs = torch.randn(3, 27, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    layer.family.risk("masked", layer(outputs), FACTORS, SPACE).backward()
+    targets = layer.family.targets("masked", FACTORS, SPACE)
+    layer.family.risk("masked", layer(outputs), targets).backward()
     slopes = outputs.grad.unflatten(1, (3, 9))
     assert (slopes[:, 2] == 0).all()
     assert (slopes[:, :2] != 0).any()

@@ -73,14 +73,11 @@ def prepared(side: str, model: str, dataset: str, threads: str) -> Callable[[], 
 def _ours(model: str, dataset: str, precision: str) -> Callable[[], None]:
     loaded, device = load_dataset(dataset), torch.device("cpu")
     learner = Learner(configure(model, dataset, precision=precision), loaded, device)
-    feed = Feed(loaded, 0, 64, device)
+    feed = Feed(learner, loaded)
     steps = iter(range(10**9))
 
     def one_step() -> None:
-        step = next(steps)
-        loss, parts = learner.losses(feed.batch(step), None, step)
-        parts["loss"].item()  # as the loop does, to stop at once when it is no number
-        learner.update(loss, step)
+        learner.step(feed.inputs(next(steps)))
 
     return one_step
 

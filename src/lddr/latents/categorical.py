@@ -56,7 +56,9 @@ class Categorical(LatentFamily):
     def noise_scale(self, step: int, steps: int) -> float:
         return cosine(self.noise_start, self.noise_end, step, steps)
 
-    def latent(self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float, hard: bool) -> Latent:
+    def latent(
+        self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float | Tensor, hard: bool
+    ) -> Latent:
         positions, mask = layer.positions, layer.mask
         log_probabilities = terms.masked_log_softmax(outputs, mask)
         probabilities = log_probabilities.exp()
@@ -76,8 +78,10 @@ class Categorical(LatentFamily):
     def values(self, layer: LatentLayer) -> Tensor:
         return layer.positions.expand(self.num_latents, -1)
 
-    def risk(self, loss: str, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
+    def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
+        return bins(factors, space, self.num_categories)
+
+    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """Cross-entropy of the first latents: -log q(the category of the label)."""
-        categories = bins(factors, space, self.num_categories).to(latent.parameters.device)
-        first = latent.parameters[:, : categories.shape[1]]  # (images, factors, categories)
-        return -first.gather(2, categories.unsqueeze(2)).squeeze(2).sum(1).mean()
+        first = latent.parameters[:, : targets.shape[1]]  # (images, factors, categories)
+        return -first.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1).mean()

@@ -75,7 +75,9 @@ class LatentFamily(Settings, ABC):
         return 1.0
 
     @abstractmethod
-    def latent(self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float, hard: bool) -> Latent:
+    def latent(
+        self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float | Tensor, hard: bool
+    ) -> Latent:
         """From the encoder's outputs (batch, latents, outputs_per_latent) to the latents.
 
         Without noise, z is the representation; `hard` rounds it to one of the latent's values, where it has them, and
@@ -94,7 +96,11 @@ class LatentFamily(Settings, ABC):
     def values(self, layer: LatentLayer) -> Tensor:
         """The values a traversal goes through, (latents, values); discrete: all there are."""
 
-    def risk(self, loss: str, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
+    def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
+        """What the labels of images ask of the latents by one of the `supervisions`: (images, factors)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no targets")
+
+    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """R_s of labelled images by one of the `supervisions`: summed over factors, mean over images."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no risk")
 

@@ -35,7 +35,9 @@ class Gaussian(LatentFamily):
     def noise(self, batch: int, generator: torch.Generator) -> Tensor:
         return torch.randn(batch, self.num_latents, generator=generator)
 
-    def latent(self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float, hard: bool) -> Latent:
+    def latent(
+        self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float | Tensor, hard: bool
+    ) -> Latent:
         mean, log_variance = outputs.unbind(2)
         z = mean if noise is None else mean + scale * noise * torch.exp(log_variance / 2)
         return Latent(z, mean, log_variance.exp(), terms.gaussian_kl(mean, log_variance), outputs, z)
@@ -50,9 +52,11 @@ class Gaussian(LatentFamily):
     def values(self, layer: LatentLayer) -> Tensor:
         return torch.linspace(-2, 2, TRAVERSAL).expand(self.num_latents, -1)
 
-    def risk(self, loss: str, latent: Latent, factors: Indices, space: FactorSpace) -> Tensor:
+    def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
+        return normalised(factors, space)
+
+    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """The first latents' means against labels in [0, 1]: BCE of their sigmoid, or squared error."""
-        targets = normalised(factors, space).to(latent.mean.device)
         predicted = latent.mean[:, : targets.shape[1]]
         if loss == "bce":
             errors = torch.nn.functional.binary_cross_entropy_with_logits(predicted, targets, reduction="none")

@@ -132,11 +132,16 @@ def loss_penalty(trained: "Trained") -> "Penalty":
     from lddr.objectives.objective import Moment, mean_kl
 
     adversary = trained.adversary()
-    steps, vae = trained.config.training.steps, trained.vae
-    moment = Moment(steps, vae.family, vae.decoder, adversary.judge if adversary else None)
+    objective, vae = trained.config.objective, trained.vae
+    moment = Moment(
+        objective.schedule(trained.config.training.steps),
+        vae.family,
+        vae.decoder,
+        adversary.judge if adversary else None,
+    )
 
     def penalty(latent: "Latent") -> "Tensor":
-        penalties = trained.config.objective.penalties(latent, moment)
+        penalties = objective.penalties(latent, moment)
         return torch.stack(list(penalties.values())).sum() - mean_kl(latent)
 
     return penalty

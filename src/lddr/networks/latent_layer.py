@@ -45,7 +45,9 @@ class LatentLayer(nn.Module):
         """The active values, None when all are."""
         return self.active if self._is_masked else None
 
-    def forward(self, outputs: Tensor, noise: Tensor | None = None, scale: float = 0.0, hard: bool = False) -> Latent:
+    def forward(
+        self, outputs: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool = False
+    ) -> Latent:
         parameters = outputs.float().unflatten(1, (self.family.num_latents, self.family.outputs_per_latent))
         return self.family.latent(self, parameters, noise, scale, hard)
 

@@ -27,10 +27,14 @@ class VAE(nn.Module):
         initialise(self, generator, self.initialiser)
         return self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    def encode(self, images: Tensor, noise: Tensor | None = None, scale: float = 0.0, hard: bool = False) -> Latent:
+    def encode(
+        self, images: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool = False
+    ) -> Latent:
         return self.family(self.encoder(images), noise, scale, hard)
 
-    def forward(self, images: Tensor, noise: Tensor | None = None, scale: float = 0.0) -> tuple[Tensor, Latent]:
+    def forward(
+        self, images: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0
+    ) -> tuple[Tensor, Latent]:
         """Logits of the reconstruction, (batch, channels, height, width), and the latents behind it."""
         latent = self.encode(images, noise, scale)
         return self.decoder(latent.z), latent

@@ -27,21 +27,25 @@ class Adversary(ABC):
         """What the model is told, () from the network's outputs for the codes of a batch."""
 
     @abstractmethod
-    def loss(self, outputs: Tensor, codes: Tensor, generator: torch.Generator) -> Tensor:
-        """What the network learns by, () from the same outputs and the codes (detached)."""
+    def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
+        """What chance its loss needs for codes of this shape, (batch, latents), from the generator alone."""
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, codes: Tensor, drawn: Tensor) -> Tensor:
+        """What the network learns by, () from the same outputs, the codes (detached) and what was drawn."""
 
     def judge(self, z: Tensor) -> Tensor:
         """The verdict on codes, by a network that does not learn from it."""
         return self.verdict(self.network(z).float())
 
-    def meet(self, z: Tensor, generator: torch.Generator) -> Tensor:
+    def meet(self, z: Tensor, drawn: Tensor) -> Tensor:
         """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights."""
         codes = z.detach().requires_grad_()
         outputs = self.network(codes).float()
         verdict = self.verdict(outputs)
         (slope,) = torch.autograd.grad(verdict, codes, retain_graph=True)
         weights = list(self.network.parameters())
-        gradients = torch.autograd.grad(self.loss(outputs, z.detach(), generator), weights)
+        gradients = torch.autograd.grad(self.loss(outputs, z.detach(), drawn), weights)
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
         return verdict.detach() + (slope * (z - codes.detach())).sum()  # the same value, and the slope for z

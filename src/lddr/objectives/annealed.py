@@ -25,6 +25,9 @@ class Annealed(Objective):
     capacity_weight: float = setting(1000.0, "Weight of the distance from the capacity.", at_least=0)
     capacity_steps: int = setting(100_000, "Steps until the capacity is reached.", at_least=1)
 
+    def schedule(self, step: int) -> float:
+        """The capacity C."""
+        return linear(0.0, self.capacity, step, self.capacity_steps)
+
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        capacity = linear(0.0, self.capacity, moment.step, self.capacity_steps)
-        return {"capacity": self.capacity_weight * (mean_kl(latent) - capacity).abs()}
+        return {"capacity": self.capacity_weight * (mean_kl(latent) - moment.schedule).abs()}

@@ -44,6 +44,9 @@ class _DensityRatio(Adversary):
     def verdict(self, outputs: Tensor) -> Tensor:
         return terms.density_ratio(outputs)
 
-    def loss(self, outputs: Tensor, codes: Tensor, generator: torch.Generator) -> Tensor:
-        permuted = self.network(terms.permute_latents(codes, generator))
+    def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
+        return terms.permutations(shape, generator)
+
+    def loss(self, outputs: Tensor, codes: Tensor, drawn: Tensor) -> Tensor:
+        permuted = self.network(terms.permute_latents(codes, drawn))
         return terms.discriminator_loss(outputs, permuted.float())

@@ -24,7 +24,7 @@ Values = dict[str, tuple[float, ...]]  # a setting and the values to try
 class Moment:
     """When and where penalties are worked out, and what they may need besides the latents."""
 
-    step: int
+    schedule: float | Tensor  # what the objective's own `schedule` says now
     layer: LatentLayer
     decoder: Callable[[Tensor], Tensor]  # z → logits of the image
     verdict: Callable[[Tensor], Tensor] | None = None  # z → what the adversary makes of it, for objectives with one
@@ -40,6 +40,10 @@ class Objective(Settings, ABC):
     @abstractmethod
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
         """Each weighted penalty, by name."""
+
+    def schedule(self, step: int) -> float:
+        """A number of its own that changes while the model trains; its penalties find it in the moment."""
+        return 0.0
 
     def adversary(self, num_latents: int) -> Adversary | None:
         """The network it trains beside the model, with fresh weights; None for an objective without one."""

@@ -19,7 +19,7 @@ from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.machine import Machine
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.feed import as_tensor, feeds
+from lddr.training.feed import Feed, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import train
 
@@ -50,8 +50,8 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if machine.compile:
         learner.capture()
     _write_config(config, folder, dataset)
-    feed, labels = feeds(config, dataset, device)
-    train(learner, feed, labels, folder, machine)
+    feed = Feed(learner, dataset)
+    train(learner, feed, folder, machine)
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     if learner.adversary is not None:
@@ -61,7 +61,7 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     if not machine.quiet:
         _say_if_nothing_is_learned(scores, config)
     folder.require(CONFIG, LOG, MODEL)
-    folder.write_scores(scores | (learner.validation(labels.validation) if labels else {}))
+    folder.write_scores(scores | learner.validation(feed.validation))
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
 
 
@@ -85,10 +85,11 @@ def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
     sums, mean = torch.zeros(2, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     for number in range(EVALUATION_BATCHES):
         drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)
-        images = as_tensor(as_floats(drawn), device)
+        here = as_tensor(as_floats(drawn), torch.device("cpu"))
+        images = here.to(device)
         logits, latent = vae(images)
-        mean = mean + images.double().mean(0).cpu() / EVALUATION_BATCHES
-        sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).double().cpu()
+        mean = mean + here.double().mean(0) / EVALUATION_BATCHES
+        sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).cpu().double()
     reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
     trivial = float((torch.special.entr(mean) + torch.special.entr(1 - mean)).sum())
     return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl, "mean_picture": trivial}

@@ -164,15 +164,13 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
     """Take one training step after the other, and give the seconds of each."""
     import torch
 
-    from lddr.training.feed import feeds
+    from lddr.training.feed import Feed
     from lddr.training.learner import Learner
 
     device = torch.device("cpu")
     learner = Learner(config, dataset, device)
-    feed, labels = feeds(config, dataset, device)
+    feed = Feed(learner, dataset)
     for step in count():
         start = time.process_time()  # not the clock on the wall: others may be using this machine
-        loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
-        parts["loss"].item()
-        learner.update(loss, step)
+        learner.step(feed.inputs(step))
         yield time.process_time() - start

@@ -17,7 +17,7 @@ class Adam:
     def __init__(
         self,
         parameters: Iterable[Tensor],
-        learning_rate: float,
+        learning_rate: float | Tensor,
         betas: tuple[float, float],
         decay: float = 0.0,
         clip: float = 0.0,
@@ -33,17 +33,21 @@ class Adam:
             parameter.grad = None
 
     @torch.no_grad()
-    def step(self) -> None:
-        """Change every parameter that has a gradient, by `learning_rate` as it is now."""
+    def step(self, halted: Tensor | None = None) -> None:
+        """Change every parameter that has a gradient, by `learning_rate` as it is now; nothing if `halted` holds 1.
+
+        That is decided where the parameters are: nobody waits for it.
+        """
+        going = 1 if halted is None else 1 - halted
         gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
         steps = [self._steps[number] for number in gradients]
-        torch._foreach_add_(steps, 1)
+        torch._foreach_add_(steps, going)
         if self.clip:
             torch._foreach_clamp_min_(list(gradients.values()), -self.clip)
             torch._foreach_clamp_max_(list(gradients.values()), self.clip)
         if self.decay:
             weights = [self._parameters[number] for number in gradients if self._parameters[number].dim() > 1]
-            torch._foreach_mul_(weights, 1 - self.learning_rate * self.decay)
+            torch._foreach_mul_(weights, 1 - going * (self.learning_rate * self.decay))
         torch._fused_adam_(
             [self._parameters[number] for number in gradients],
             list(gradients.values()),
@@ -58,6 +62,7 @@ class Adam:
             eps=EPSILON,
             amsgrad=False,
             maximize=False,
+            found_inf=halted,
         )
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:

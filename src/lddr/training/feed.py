@@ -1,14 +1,19 @@
-"""Batches on their way to the device: each a function of (seed, step), wherever the images are kept."""
+"""What a learner is fed with, step by step: each a function of (seed, step), wherever the images are kept."""
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lddr.config import Config
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.data.factors import Indices
+from lddr.training.blocks import Blocks
+from lddr.training.draws import Draws
+from lddr.training.inputs import Inputs, Labelled
+
+if TYPE_CHECKING:
+    from lddr.training.learner import Learner
 
 SHARE = 0.5  # of a device's free memory that images may take
 CHUNK = 4096
@@ -21,24 +26,31 @@ def as_tensor(floats: np.ndarray, device: torch.device) -> Tensor:
 
 
 class Feed:
-    """Training images by step, and labelled ones by number.
+    """The inputs of every step, and labelled images to validate with.
 
     On a device of its own memory the whole dataset is kept there when it fits and when an image's number is all there
-    is to it; the batches are the same either way.
+    is to it, and what is drawn comes in blocks of many steps; the batches are the same either way.
     """
 
     def __init__(
-        self, dataset: Dataset, seed: int, batch_size: int, device: torch.device, keep: bool | None = None
+        self, learner: "Learner", dataset: Dataset, keep: bool | None = None, ahead: bool | None = None
     ) -> None:
-        self.dataset, self.seed, self.batch_size, self.device = dataset, seed, batch_size, device
+        self._learner, self.dataset, self.device = learner, dataset, learner.device
+        self._labelled, self.validation = self._labels()
         self._kept = self._all_images() if (self._fits() if keep is None else keep) else None
+        labelled = 0 if self._labelled is None else len(self._labelled.targets)
+        draws = Draws(learner.config, dataset, learner.adversary, self._kept is not None, labelled)
+        is_ahead = self.device.type != "cpu" if ahead is None else ahead
+        self._source = Blocks(draws, self.device) if is_ahead else draws
 
-    def batch(self, step: int) -> Tensor:
-        """Training images in [0, 1]: (batch, channels, height, width)."""
-        if self._kept is None:
-            return as_tensor(self.dataset.batch(self.seed, step, self.batch_size), self.device)
-        indices = self.dataset.space.sample(stream(self.seed, "batch", step), self.batch_size)
-        return self._kept[torch.from_numpy(indices).to(self.device)].float().mul_(1 / 255).permute(0, 3, 1, 2)
+    def inputs(self, step: int) -> Inputs:
+        numbers = self._source.at(step)
+        pictures = numbers["pictures"] if self._kept is None else self._kept[numbers["pictures"]]
+        schedules = numbers["schedules"]  # doubles where they need not travel
+        scale, rate, other = schedules.tolist() if schedules.dtype == torch.float64 else schedules.unbind()
+        labelled = self._labelled and Labelled(*(each[numbers["labelled"]] for each in self._labelled))
+        images = pictures.float().mul_(1 / 255).permute(0, 3, 1, 2)
+        return Inputs(images, numbers["noise"], numbers.get("permutation"), labelled, scale, rate, other)
 
     def _fits(self) -> bool:
         if self.device.type != "cuda" or not self.dataset.is_fixed:
@@ -53,31 +65,16 @@ class Feed:
             kept[first : first + CHUNK] = torch.from_numpy(np.ascontiguousarray(self.dataset.images(numbers)))
         return kept
 
+    def _labels(self) -> tuple[Labelled | None, Labelled | None]:
+        """The labelled images of a supervised run: most to train with, the rest to validate with."""
+        supervision = self._learner.config.supervision
+        if supervision is None:
+            return None, None
+        train, validation = supervision.split(self.dataset)
+        return self._with_targets(train, supervision.loss), self._with_targets(validation, supervision.loss)
 
-@dataclass(frozen=True)
-class Labels:
-    """The labelled images of a run: most to train with, the rest to validate with."""
-
-    train: "LabelledFeed"
-    validation: "LabelledFeed"
-
-
-def feeds(config: Config, dataset: Dataset, device: torch.device) -> tuple[Feed, Labels | None]:
-    """What a run is fed with: its images, and the labelled ones of a supervised run."""
-    seed, size = config.training.seed, config.training.batch_size
-    parts = config.supervision.split(dataset) if config.supervision else ()
-    labels = [LabelledFeed(dataset, part, seed, size, device) for part in parts]
-    return Feed(dataset, seed, size, device), Labels(*labels) if labels else None
-
-
-class LabelledFeed:
-    """The labelled images and their factors: a batch by step, drawn anew from the same few images."""
-
-    def __init__(self, dataset: Dataset, indices: Indices, seed: int, batch_size: int, device: torch.device) -> None:
-        self.seed, self.batch_size = seed, batch_size
-        self.factors = dataset.space.factors_of(indices)
-        self.images = as_tensor(as_floats(dataset.images(indices, stream(seed, "labelled images"))), device)
-
-    def batch(self, step: int) -> tuple[Tensor, Indices]:
-        chosen = stream(self.seed, "labelled batch", step).integers(len(self.factors), size=self.batch_size)
-        return self.images[torch.from_numpy(chosen).to(self.images.device)], self.factors[chosen]
+    def _with_targets(self, indices: Indices, loss: str) -> Labelled:
+        config, space = self._learner.config, self.dataset.space
+        images = self.dataset.images(indices, stream(config.training.seed, "labelled images"))
+        targets = config.latent.targets(loss, space.factors_of(indices), space)
+        return Labelled(as_tensor(as_floats(images), self.device), targets.to(self.device))

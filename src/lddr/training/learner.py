@@ -1,36 +1,36 @@
 """What is trained and how one step changes it: the VAE, an adversary if the objective has one, their optimisers."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from lddr import terms
 from lddr.config import Config
-from lddr.data.dataset import Dataset, stream
-from lddr.data.factors import Indices
+from lddr.data.dataset import Dataset
 from lddr.networks.coders import initialise
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import Moment, mean_kl
 from lddr.training.adam import Adam
 from lddr.training.checkpoint import fill, load_module, module_tensors
-from lddr.training.feed import LabelledFeed
+from lddr.training.draws import torch_stream
+from lddr.training.inputs import Inputs, Labelled
 
-Labelled = tuple[Tensor, Indices]  # images and their factor values
-
-
-def torch_stream(seed: int, purpose: str, *position: int) -> torch.Generator:
-    """`stream` for torch: a generator that depends on seed, purpose and position alone."""
-    return torch.Generator().manual_seed(int(stream(seed, purpose, *position).integers(2**63)))
+HEED_HALTED = ("cuda", "meta")  # where Adam's kernel is known to heed `halted`, so that nobody needs to look
 
 
 class Learner:
-    """The state of a training run; everything it does depends on its weights, the step and the images alone."""
+    """The state of a training run; everything it does depends on its weights and the inputs of the step alone.
+
+    `halted` is 1 from the first loss on that is no number: nothing changes any more. Only a learner that `waits` looks
+    at it, after every step.
+    """
 
     def __init__(self, config: Config, dataset: Dataset, device: torch.device) -> None:
-        self.config, self.space, self.device = config, dataset.space, device
+        self.config, self.device = config, device
         self.vae = build_vae(config, dataset).initialise(self._stream("weights")).to(device)
+        self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
         training = config.training
         rate, decay, clip = training.learning_rate, training.weight_decay, training.clip
         self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip)
@@ -48,54 +48,64 @@ class Learner:
         for network in networks:
             network.compile(mode=mode)
 
-    def losses(self, images: Tensor, labelled: Labelled | None, step: int) -> tuple[Tensor, dict[str, Tensor]]:
+    def step(self, inputs: Inputs) -> dict[str, Tensor]:
+        """One step of the training; gives what the loss is made of."""
+        loss, parts = self.losses(inputs)
+        torch.logical_or(self.halted, loss.detach() * 0, out=self.halted)  # what is no number has no 0
+        self.update(loss, inputs)
+        return parts
+
+    def losses(self, inputs: Inputs) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss of a batch and what it is made of, in nats per image.
 
         No weight changes; an adversary's gradients are left where its optimiser finds them.
         """
         layer, training = self.vae.family, self.config.training
-        noise = layer.family.noise(len(images), self._stream("noise", step)).to(self.device)
-        scale = layer.family.noise_scale(step, training.steps)
         with self._precision():
-            logits, latent = self.vae(images, noise, scale)
-            reconstruction = terms.bernoulli_reconstruction(logits, images)
-            moment = Moment(step, layer, self.vae.decoder, self._verdict(step))
+            logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
+            reconstruction = terms.bernoulli_reconstruction(logits, inputs.images)
+            moment = Moment(inputs.schedule, layer, self.vae.decoder, self._verdict(inputs.drawn))
             penalties = self.config.objective.penalties(latent, moment)
-            if labelled is not None and self.config.supervision is not None:
-                weight = self.config.supervision.weight(len(labelled[0]))
-                penalties["supervision"] = weight * self.risk(*labelled)
+            if inputs.labelled is not None and self.config.supervision is not None:
+                weight = self.config.supervision.weight(len(inputs.labelled.images))
+                penalties["supervision"] = weight * self.risk(inputs.labelled)
         loss = training.reconstruction_weight * reconstruction + torch.stack(list(penalties.values())).sum()
         kl = mean_kl(latent)
         parts = {"loss": loss, "elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
         parts |= {name: value for name, value in penalties.items() if name != "kl"}
         return loss, {name: value.detach() for name, value in parts.items()}
 
-    def risk(self, images: Tensor, factors: Indices) -> Tensor:
+    def risk(self, labelled: Labelled) -> Tensor:
         """R_s, the supervised risk, of labelled images."""
         assert self.config.supervision is not None
-        return self.config.latent.risk(self.config.supervision.loss, self.vae.encode(images), factors, self.space)
+        latent = self.vae.encode(labelled.images)
+        return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets)
 
     @torch.no_grad()
-    def validation(self, unseen: LabelledFeed) -> dict[str, float]:
+    def validation(self, unseen: Labelled | None) -> dict[str, float]:
         """R_s of labelled images that do not train, nothing when there are none."""
-        return {"validation_risk": self.risk(unseen.images, unseen.factors).item()} if len(unseen.factors) else {}
+        return {} if unseen is None or not len(unseen.targets) else {"validation_risk": self.risk(unseen).item()}
 
-    def update(self, loss: Tensor, step: int) -> None:
+    def update(self, loss: Tensor, inputs: Inputs) -> None:
         """One step of Adam for the VAE; an adversary's gradients are there already and it takes its own step."""
+        if self.waits and self.halted.item():
+            return
+        halted = None if self.waits else self.halted
         self.optimizer.forget_gradients()
         loss.backward()
-        self.optimizer.learning_rate = self.config.training.learning_rate_at(step)
-        self.optimizer.step()
+        self.optimizer.learning_rate = inputs.learning_rate
+        self.optimizer.step(halted)
         if self.adversary:
-            self.referee.step()
+            self.referee.step(halted)
 
-    def _verdict(self, step: int) -> Callable[[Tensor], Tensor] | None:
+    def _verdict(self, drawn: Tensor | None) -> Callable[[Tensor], Tensor] | None:
         adversary = self.adversary
-        return None if adversary is None else lambda z: adversary.meet(z, self._stream("permutation", step))
+        return None if adversary is None or drawn is None else lambda z: adversary.meet(z, drawn)
 
     def _precision(self) -> AbstractContextManager:
-        low = self.config.training.precision == "bf16"
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=low)
+        if self.config.training.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
 
     def _stream(self, purpose: str, *position: int) -> torch.Generator:
         return torch_stream(self.config.training.seed, purpose, *position)

@@ -8,25 +8,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-import torch
-
 from lddr.console import say
 from lddr.errors import UserError
 from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine
 from lddr.training import checkpoint
-from lddr.training.feed import Feed, Labels
+from lddr.training.feed import Feed
 from lddr.training.learner import Learner
+from lddr.training.ledger import LOG_EVERY, Ledger
 from lddr.training.tracking import Tracker
-
-LOG_EVERY = 100  # steps; a line of the log is the mean over them
 
 
 class Stopped(KeyboardInterrupt):
     """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
-def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder, machine: Machine) -> None:
+def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine) -> None:
     """Train to the last step, from the newest checkpoint in the folder if there is one."""
     steps = learner.config.training.steps
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
@@ -36,28 +33,25 @@ def train(learner: Learner, feed: Feed, labels: Labels | None, folder: RunFolder
         learner.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
     tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard)
-    saved_at = time.monotonic()
+    ledger, saved_at = Ledger(first, sums), time.monotonic()
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):
-            loss, parts = learner.losses(feed.batch(step), labels.train.batch(step) if labels else None, step)
-            values = torch.stack(list(parts.values())).cpu().double()
-            _check(dict(zip(parts, values.tolist(), strict=True)), step, folder)
-            learner.update(loss, step)
+            ledger.add(learner.step(feed.inputs(step)))
 
-            sums = values if sums is None else sums + values
-            tracker.show(step + 1, parts)
-            if (step + 1) % LOG_EVERY == 0:
-                means = dict(zip(parts, (sums / LOG_EVERY).tolist(), strict=True))
-                tracker.record(step + 1, means | (learner.validation(labels.validation) if labels else {}))
-                sums = None
-            late = time.monotonic() - saved_at > machine.checkpoint_seconds
-            if step + 1 < steps and (late or stop.is_set()):
+            is_last, logs, stops = step + 1 == steps, (step + 1) % LOG_EVERY == 0, stop.is_set()
+            saves = not is_last and (stops or time.monotonic() - saved_at > machine.checkpoint_seconds)
+            if learner.waits or logs or saves or is_last:
+                _check(ledger.read(), folder)
+            tracker.show(step + 1, ledger.latest)
+            if logs:
+                tracker.record(step + 1, ledger.line() | learner.validation(feed.validation))
+            if saves:
                 tracker.sync()
                 folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
-                state = learner.tensors() | ({} if sums is None else {"sums": sums})
+                state = learner.tensors() | ({} if ledger.sums is None else {"sums": ledger.sums})
                 checkpoint.save(folder.checkpoints, step + 1, state, {"fingerprint": learner.config.fingerprint})
                 saved_at = time.monotonic()
-            if step + 1 < steps and stop.is_set():
+            if stops and not is_last:
                 raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to go on")
         tracker.sync()
 
@@ -74,10 +68,12 @@ def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, folder: RunFol
         raise UserError(f"{folder.log_file} has no line of step {logged}, which {state}; move that folder away")
 
 
-def _check(values: Mapping[str, float], step: int, folder: RunFolder) -> None:
-    """Stop before a loss that is no number spoils the weights, and say which term it was."""
-    if math.isfinite(values["loss"]):
+def _check(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
+    """Stop at a loss that is no number, which the learner has kept from the weights, and say which term it was."""
+    step = next((step for step, values in terms.items() if not math.isfinite(values["loss"])), None)
+    if step is None:
         return
+    values = terms[step]
     spoiled = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
     culprit = spoiled[0] if spoiled else "loss"
     kept = folder.saved_step

@@ -1,0 +1,111 @@
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from lddr.config import configure
+from lddr.data.dataset import as_floats, stream
+from lddr.data.in_memory import ArrayDataset
+from lddr.data.load import load_dataset
+from lddr.training import blocks
+from lddr.training.feed import Feed, as_tensor
+from lddr.training.learner import Learner
+
+CPU = torch.device("cpu")
+
+
+def learner_of(dataset, model="dvae", **settings):
+    size = dataset.image_shape[0]
+    config = configure(
+        model, "circles", "quick", **{"resolution": size, "width": 4, "batch_size": 8, "steps": 250} | settings
+    )
+    return Learner(config, dataset, CPU)
+
+
+def few(name):
+    whole = load_dataset(name, 32)
+    return ArrayDataset(whole.images(np.arange(0, len(whole), len(whole) // 500)))
+
+
+@pytest.mark.parametrize("name", ["dsprites", "rooms"])
+def test_images_kept_on_the_device_make_the_same_batches(name):
+    images = few(name)
+    learner = learner_of(images, seed=3)
+    looked_up, kept = Feed(learner, images, keep=False), Feed(learner, images, keep=True)
+    for step in range(3):
+        batch = looked_up.inputs(step).images
+        assert torch.equal(batch, as_tensor(images.batch(3, step, 8), CPU))
+        assert torch.equal(batch, kept.inputs(step).images)
+        assert kept.inputs(step).images.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_images_become_channels_last_tensors():
+    images = np.random.default_rng(0).random((2, 4, 4, 3), np.float32)
+    tensor = as_tensor(images, CPU)
+    assert tensor.shape == (2, 3, 4, 4)
+    assert tensor.is_contiguous(memory_format=torch.channels_last)
+    assert np.array_equal(tensor.permute(0, 2, 3, 1), images)
+
+
+def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
+    dataset = load_dataset("color_dsprites", 32)
+    learner = learner_of(dataset, "vae", supervision="l2", labels=20, seed=5, num_latents=6)
+    feed = Feed(learner, dataset)
+    images, targets = feed.inputs(4).labelled
+    assert torch.equal(images, feed.inputs(4).labelled.images)
+    assert not torch.equal(images, feed.inputs(5).labelled.images)
+    numbers, unseen = learner.config.supervision.split(dataset)
+    known = as_tensor(as_floats(dataset.images(numbers, stream(5, "labelled images"))), CPU)
+    factors = dataset.space.factors_of(numbers) / (np.array(dataset.space.sizes) - 1)
+    for image, target in zip(images, targets, strict=True):
+        (place,) = [number for number in range(len(known)) if torch.equal(known[number], image)]
+        assert np.allclose(target, factors[place])
+    assert len(feed.validation.targets) == len(unseen) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [("annealed-vae", {"schedule": "cosine"}), ("factor-dvae", {}), ("dvae", {"supervision": "masked", "labels": 20})],
+)
+@pytest.mark.parametrize("largest", [blocks.BLOCK_BYTES, 200_000])
+def test_blocks_made_ahead_hold_the_same_numbers(model, settings, largest, monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", largest)
+    dataset = load_dataset("circles", 16)
+    learner = learner_of(dataset, model, **settings)
+    plain, ahead = Feed(learner, dataset), Feed(learner, dataset, ahead=True)
+    for step in (0, 1, 99, 100, 101, 137, 199, 7, 200, 249):  # over the ends of blocks, and back
+        one, other = plain.inputs(step), ahead.inputs(step)
+        for name in ("images", "noise", "drawn"):
+            assert getattr(one, name) is getattr(other, name) is None or torch.equal(
+                getattr(one, name), getattr(other, name)
+            )
+        for name in ("noise_scale", "learning_rate", "schedule"):
+            assert getattr(other, name).item() == np.float32(getattr(one, name))
+        if one.labelled is not None:
+            assert all(map(torch.equal, one.labelled, other.labelled))
+
+
+def test_the_next_block_is_made_by_a_thread_and_none_after_the_last(monkeypatch):
+    dataset = load_dataset("circles", 16)
+    feed = Feed(learner_of(dataset), dataset, ahead=True)
+    made, draw = [], type(dataset).draw
+
+    def noted(self, generator, count):
+        made.append(threading.current_thread())
+        return draw(self, generator, count)
+
+    monkeypatch.setattr(type(dataset), "draw", noted)
+    for step, blocks_by_then in ((0, 200), (99, 200), (100, 250), (200, 250), (249, 250)):
+        feed.inputs(step)
+        feed._source._coming.result()
+        assert len(made) == blocks_by_then
+    assert threading.main_thread() not in made
+
+
+def test_an_error_of_the_thread_reaches_who_trains(monkeypatch):
+    dataset = load_dataset("circles", 16)
+    feed = Feed(learner_of(dataset), dataset, ahead=True)
+    monkeypatch.setattr(type(dataset), "draw", lambda *given: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        feed.inputs(0)

@@ -1,0 +1,42 @@
+import numpy as np
+import torch
+
+from lddr.training.ledger import LOG_EVERY, Ledger
+
+VALUES = np.random.default_rng(0).normal(size=(LOG_EVERY, 2)).astype(np.float32) * 100
+
+
+def filled(ledger, rows):
+    for one, other in rows:
+        ledger.add({"loss": torch.tensor(one), "kl": torch.tensor(other)})
+    return ledger
+
+
+def test_a_line_is_the_mean_whenever_its_steps_are_read():
+    total = np.zeros(2)
+    for row in VALUES:
+        total += row.astype(np.float64)  # in order: the log of a run that was interrupted has the same bytes
+    for often in (1, 7, LOG_EVERY):
+        ledger = Ledger(0, None)
+        for first in range(0, LOG_EVERY, often):
+            filled(ledger, VALUES[first : first + often]).read()
+        assert list(ledger.line().values()) == (total / LOG_EVERY).tolist()
+        assert ledger.sums is None
+
+
+def test_sums_go_on_from_a_checkpoint():
+    whole = filled(Ledger(0, None), VALUES)
+    whole.read()
+    half = filled(Ledger(0, None), VALUES[:30])
+    half.read()
+    resumed = filled(Ledger(30, half.sums), VALUES[30:])
+    assert list(resumed.read()) == list(range(30, LOG_EVERY))
+    assert resumed.line() == whole.line()
+
+
+def test_terms_are_told_by_step():
+    ledger = filled(Ledger(5, None), VALUES[:3])
+    read = ledger.read()
+    assert list(read) == [5, 6, 7]
+    assert ledger.latest == read[7] == {"loss": float(VALUES[2, 0]), "kl": float(VALUES[2, 1])}
+    assert list(filled(ledger, VALUES[:1]).read()) == [8]
