@@ -23,11 +23,11 @@ format: .venv/ready
 
 setup: .venv/ready
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml constraints.txt hashes.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "lddr needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps spriteworld  # its enum34 breaks Python 3
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps --requirement hashes.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"  # torch, and what other systems need
 	@touch $@
 
 .venv/browser:  # pages are tested in Chromium: Debian's, else Playwright's own
@@ -37,13 +37,16 @@ setup: .venv/ready
 	  || { echo "the tests need a browser: install Debian's chromium, or run $(BIN)/playwright install chromium"; exit 1; }
 	@touch $@
 
-pins:  # constraints.txt anew, from the newest versions that pyproject.toml admits (torch stays where it is)
+pins:  # constraints.txt and hashes.txt anew, from the newest versions that pyproject.toml admits (torch stays where it is)
 	rm -rf .venv
+	$(PYTHON) -m venv .venv
 	printf 'torch==2.13.0\nspriteworld==1.0.2\n' > constraints.txt
-	$(MAKE) setup
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps spriteworld  # its enum34 breaks Python 3
 	{ echo "# Every version the tests ran with: pip install --constraint constraints.txt lddr"; \
 	  $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' | sort -f; } > .venv/pins
 	mv .venv/pins constraints.txt
+	$(BIN)/python tools/hashes.py
 	@touch .venv/ready
 
 clean:
