@@ -70,8 +70,11 @@ class Guess(Adversary):
     def draw(self, shape, generator):
         return torch.randn(shape, generator=generator)
 
-    def loss(self, outputs, codes, drawn):
-        return self.network(drawn).mean() - outputs.mean() + outputs.square().mean()
+    def rivals(self, codes, drawn):
+        return drawn
+
+    def loss(self, outputs, rivals):
+        return rivals.mean() - outputs.mean() + outputs.square().mean()
 
 
 @objectives.register("guess")

@@ -16,7 +16,11 @@ def show(rows: list[dict[str, Any]], title: str, out: Path | None) -> None:
         is_word = isinstance(value, str)
         table.add_column(heading, justify="left" if is_word else "right", no_wrap=is_word)
     for row in rows:
-        table.add_row(*(value if isinstance(value, str) else f"{value:,.1f}" for value in row.values()))
+        table.add_row(*map(_cell, row.values()))
     Console(width=max(120, Console().width)).print(table)
     if out is not None:
         write_json(out, rows)
+
+
+def _cell(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

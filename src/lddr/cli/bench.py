@@ -36,6 +36,18 @@ def bench_train(steps: int = 5, threads: int = 1, out: File = None) -> None:
     run_bench(steps, threads, out)
 
 
+@bench.command(name="launch")
+def bench_launch(out: File = None) -> None:
+    """What a training step of every model asks of a GPU: operations launched, copies, values read back; without one.
+
+    Args:
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.launch import run_bench
+
+    run_bench(out)
+
+
 @bench.command(name="metrics")
 def bench_metrics(threads: int = 1, out: File = None) -> None:
     """Encoding for all metrics, each distinct image once, beside the published way of every draw in batches of 16.

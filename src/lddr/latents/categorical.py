@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lddr import terms
@@ -45,7 +46,7 @@ class Categorical(LatentFamily):
 
     @property
     def prior_variance(self) -> float:
-        return float(self.constants()["positions"].double().var(correction=0))
+        return _variance(self.low, self.high, self.num_categories)
 
     def constants(self) -> dict[str, Tensor]:
         return {"positions": terms.positions(self.low, self.high, self.num_categories)}
@@ -85,3 +86,9 @@ class Categorical(LatentFamily):
         """Cross-entropy of the first latents: -log q(the category of the label)."""
         first = latent.parameters[:, : targets.shape[1]]  # (images, factors, categories)
         return -first.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1).mean()
+
+
+@lru_cache
+def _variance(low: float, high: float, count: int) -> float:
+    """Of a uniform draw among the positions."""
+    return float(terms.positions(low, high, count).double().var(correction=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from lddr.lazy import LazyModule
@@ -30,6 +31,11 @@ class Latent:
     kl: Tensor  # (batch, latents): KL(posterior || prior)
     parameters: Tensor  # (batch, latents, …): of the posterior, as its family writes them
     sample: Tensor  # z, or what z is made of: discrete, (batch, latents, values) on the simplex
+
+    @cached_property
+    def mean_kl(self) -> Tensor:
+        """Summed over latents, mean over the batch: ()."""
+        return self.kl.sum(1).mean()
 
 
 @dataclass(frozen=True)

@@ -36,9 +36,13 @@ class LatentLayer(nn.Module):
         if loss in self.family.masking:
             self.active.copy_(active_values(space, *self.active.shape))
 
+    def settle(self) -> None:
+        """Find out what is asked once, before the weights move to a device that somebody would have to wait for."""
+        _ = self.family.is_discrete and self._is_masked
+
     @cached_property
     def _is_masked(self) -> bool:
-        return not bool(self.active.all())  # looked at once, after the weights were loaded: it waits for the device
+        return not bool(self.active.all())  # looked at once, after the weights were loaded
 
     @property
     def mask(self) -> Tensor | None:

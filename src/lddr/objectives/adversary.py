@@ -28,11 +28,15 @@ class Adversary(ABC):
 
     @abstractmethod
     def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
-        """What chance its loss needs for codes of this shape, (batch, latents), from the generator alone."""
+        """The chance in the rivals of codes of this shape, (batch, latents), from the generator alone."""
 
     @abstractmethod
-    def loss(self, outputs: Tensor, codes: Tensor, drawn: Tensor) -> Tensor:
-        """What the network learns by, () from the same outputs, the codes (detached) and what was drawn."""
+    def rivals(self, codes: Tensor, drawn: Tensor) -> Tensor:
+        """What it shall tell the codes from, (batch, latents), made of them (detached) and of what was drawn."""
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, rivals: Tensor) -> Tensor:
+        """What the network learns by, () from its outputs for the codes and for their rivals."""
 
     def judge(self, z: Tensor) -> Tensor:
         """The verdict on codes, by a network that does not learn from it."""
@@ -41,11 +45,17 @@ class Adversary(ABC):
     def meet(self, z: Tensor, drawn: Tensor) -> Tensor:
         """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights."""
         codes = z.detach().requires_grad_()
-        outputs = self.network(codes).float()
+        outputs, rivals = self._outputs(codes, self.rivals(z.detach(), drawn))
         verdict = self.verdict(outputs)
         (slope,) = torch.autograd.grad(verdict, codes, retain_graph=True)
         weights = list(self.network.parameters())
-        gradients = torch.autograd.grad(self.loss(outputs, z.detach(), drawn), weights)
+        gradients = torch.autograd.grad(self.loss(outputs, rivals), weights)
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.grad = gradient
         return verdict.detach() + (slope * (z - codes.detach())).sum()  # the same value, and the slope for z
+
+    def _outputs(self, codes: Tensor, rivals: Tensor) -> tuple[Tensor, ...]:
+        """Of both; in one pass where a pass costs the same however many codes there are."""
+        if codes.device.type == "cpu":
+            return self.network(codes).float(), self.network(rivals).float()
+        return self.network(torch.cat([codes, rivals])).float().chunk(2)

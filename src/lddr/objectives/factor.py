@@ -47,6 +47,8 @@ class _DensityRatio(Adversary):
     def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
         return terms.permutations(shape, generator)
 
-    def loss(self, outputs: Tensor, codes: Tensor, drawn: Tensor) -> Tensor:
-        permuted = self.network(terms.permute_latents(codes, drawn))
-        return terms.discriminator_loss(outputs, permuted.float())
+    def rivals(self, codes: Tensor, drawn: Tensor) -> Tensor:
+        return terms.permute_latents(codes, drawn)
+
+    def loss(self, outputs: Tensor, rivals: Tensor) -> Tensor:
+        return terms.discriminator_loss(outputs, rivals)

@@ -60,4 +60,4 @@ objectives: Registry[type[Objective]] = Registry("objective", homes=("lddr.objec
 
 def mean_kl(latent: Latent) -> Tensor:
     """KL summed over latents, mean over the batch."""
-    return latent.kl.sum(1).mean()
+    return latent.mean_kl

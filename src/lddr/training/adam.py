@@ -1,6 +1,7 @@
 """Adam in one kernel, with a state that can be seen: `torch.optim` would import torch's compiler, for seconds."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -41,13 +42,13 @@ class Adam:
         going = 1 if halted is None else 1 - halted
         gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
         steps = [self._steps[number] for number in gradients]
-        torch._foreach_add_(steps, going)
+        _each(torch.ops.aten._foreach_add_, steps, going)
         if self.clip:
             torch._foreach_clamp_min_(list(gradients.values()), -self.clip)
             torch._foreach_clamp_max_(list(gradients.values()), self.clip)
         if self.decay:
             weights = [self._parameters[number] for number in gradients if self._parameters[number].dim() > 1]
-            torch._foreach_mul_(weights, 1 - going * (self.learning_rate * self.decay))
+            _each(torch.ops.aten._foreach_mul_, weights, 1 - going * (self.learning_rate * self.decay))
         torch._fused_adam_(
             [self._parameters[number] for number in gradients],
             list(gradients.values()),
@@ -69,3 +70,8 @@ class Adam:
         """Step counters and moments by the number of the parameter, not copied."""
         named = {"step": self._steps, "exp_avg": self._means, "exp_avg_sq": self._squares}
         return {f"{prefix}.{number}.{name}": each for name, kind in named.items() for number, each in enumerate(kind)}
+
+
+def _each(operation: Any, tensors: list[Tensor], number: float | Tensor) -> None:
+    """Apply an operation of many tensors; left to choose by itself, torch would read a tensor to make it a number."""
+    (operation.Tensor if isinstance(number, Tensor) else operation.Scalar)(tensors, number)

@@ -25,6 +25,12 @@ def as_tensor(floats: np.ndarray, device: torch.device) -> Tensor:
     return images.contiguous(memory_format=torch.channels_last).to(device, non_blocking=True)
 
 
+def _as_floats(pictures: Tensor) -> Tensor:
+    """Bytes (batch, height, width, channels) → as `as_tensor`, with values in [0, 1]: the same bits either way."""
+    floats = pictures.float().mul_(1 / 255) if pictures.device.type == "cpu" else pictures * (1 / 255)  # one launch
+    return floats.permute(0, 3, 1, 2)
+
+
 class Feed:
     """The inputs of every step, and labelled images to validate with.
 
@@ -49,8 +55,7 @@ class Feed:
         schedules = numbers["schedules"]  # doubles where they need not travel
         scale, rate, other = schedules.tolist() if schedules.dtype == torch.float64 else schedules.unbind()
         labelled = self._labelled and Labelled(*(each[numbers["labelled"]] for each in self._labelled))
-        images = pictures.float().mul_(1 / 255).permute(0, 3, 1, 2)
-        return Inputs(images, numbers["noise"], numbers.get("permutation"), labelled, scale, rate, other)
+        return Inputs(_as_floats(pictures), numbers["noise"], numbers.get("permutation"), labelled, scale, rate, other)
 
     def _fits(self) -> bool:
         if self.device.type != "cuda" or not self.dataset.is_fixed:

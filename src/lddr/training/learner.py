@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import reduce
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,9 @@ class Learner:
 
     def __init__(self, config: Config, dataset: Dataset, device: torch.device) -> None:
         self.config, self.device = config, device
-        self.vae = build_vae(config, dataset).initialise(self._stream("weights")).to(device)
+        vae = build_vae(config, dataset).initialise(self._stream("weights"))
+        vae.family.settle()
+        self.vae = vae.to(device)
         self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
         training = config.training
         rate, decay, clip = training.learning_rate, training.weight_decay, training.clip
@@ -69,7 +72,9 @@ class Learner:
             if inputs.labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(inputs.labelled.images))
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
-        loss = training.reconstruction_weight * reconstruction + torch.stack(list(penalties.values())).sum()
+        weight = training.reconstruction_weight
+        weighted = reconstruction if weight == 1 else weight * reconstruction
+        loss = weighted + reduce(torch.add, penalties.values())
         kl = mean_kl(latent)
         parts = {"loss": loss, "elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
         parts |= {name: value for name, value in penalties.items() if name != "kl"}
