@@ -91,3 +91,22 @@ def test_a_path_makes_a_plain_folder_name():
     assert "/" not in name
     assert " " not in name
     assert name.startswith("data-my-photos-summer-24_vae_seed=0_")
+
+
+@pytest.mark.parametrize(("resolution", "weight"), [(None, 4.0), (16, 16.0), (32, 4.0), ("64", 1.0), (128, 0.25)])
+def test_quick_runs_keep_the_balance_of_the_paper_at_every_resolution(resolution, weight):
+    config = configure("dvae", "dsprites", "quick", resolution=resolution)
+    assert config.training.reconstruction_weight == weight
+    assert (
+        configure("dvae", "dsprites", "quick", resolution=resolution, reconstruction_weight=2).flat()[
+            "reconstruction_weight"
+        ]
+        == 2
+    )
+    assert configure("dvae", "dsprites", "paper", resolution=resolution).training.reconstruction_weight == 1
+
+
+def test_quick_runs_on_images_of_ones_own_are_small_and_on_official_files_as_large_as_these():
+    assert configure("dvae", "holiday/pictures", "quick").resolution == 32
+    official = configure("dvae", "shapes3d", "quick")
+    assert (official.resolution, official.training.reconstruction_weight) == (None, 1.0)

@@ -20,9 +20,16 @@ def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
 
 
 def _flags(config: Config, preset: str) -> dict[str, Any] | None:
-    """The settings that a preset does not give; None if it gives one that cannot be taken back."""
+    """The settings that a preset does not give; None if it gives one that cannot be taken back.
+
+    What it gives may depend on the resolution.
+    """
     loss = config.supervision.loss if config.supervision else None
-    usual = configure(config.model, config.dataset, preset, supervision=loss).flat()
+    usual, at_this = (
+        configure(config.model, config.dataset, preset, supervision=loss, resolution=resolution).flat()
+        for resolution in (None, config.resolution)
+    )
+    usual = at_this | {"resolution": usual["resolution"]}
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
     flags = {name: value for name, value in own.items() if value != usual[name]}
     return None if None in flags.values() else flags

@@ -195,7 +195,9 @@ def configure(
     if loss is not None:
         loss.check(base.latent)
     known = {each for part in base.parts.values() for each in rules_of(part)}
-    usual = {key: value for key, value in preset_settings(preset, point, dataset).items() if key in known}
+    resolution = rules_of(Config)["resolution"].fitting("resolution", given.get("resolution"))
+    offered = preset_settings(preset, point, dataset, resolution)
+    usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 
 
