@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import lddr
+from lddr.bench.launch import Launches
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -125,3 +126,31 @@ def test_mistakes_are_sentences(model, call, sentence):
 def test_a_folder_without_a_model_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="there is no model"):
         lddr.Trained.load(tmp_path)
+
+
+def test_a_model_moves_to_a_device_and_stays_what_it_was(model, images):
+    expected = model.represent(images)
+    assert model.to("cpu") is model
+    assert str(model.device) == "cpu"
+    assert np.array_equal(model.represent(images), expected)
+    with pytest.raises(UserError, match="the device 'nowhere' cannot be used here"):
+        model.to("nowhere")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, images: model.represent(images),
+        lambda model, images: model.posterior(images),
+        lambda model, images: model.decode(np.zeros((3, 2))),
+    ],
+)
+def test_the_networks_run_where_the_model_is(model, images, use, tmp_path):
+    model.save(tmp_path)
+    elsewhere = lddr.Trained.load(tmp_path).to("meta")  # where nothing has values, so that reading the result fails
+    with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
+        use(elsewhere, images)
+    assert counter.launches["convolution"] >= 2
+    assert sum(counter.copies.values()) == 1
+    assert sum(counter.reads.values()) == 1
+    assert "convolution" not in counter.on_host

@@ -17,6 +17,7 @@ from lddr.data.in_memory import ArrayDataset, as_images
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.foreign import foreign
+from lddr.hardware import chosen_device
 from lddr.latents.family import Latent
 from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
@@ -35,6 +36,17 @@ class Trained:
     def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
+
+    @property
+    def device(self) -> torch.device:
+        """Where the networks are; what goes in and comes out is numpy."""
+        return next(self.vae.parameters()).device
+
+    def to(self, device: str | torch.device) -> "Trained":
+        """The same model, moved to a device: cpu, cuda, mps, or auto for the best there is."""
+        self.vae.family.settle()
+        self.vae.to(chosen_device(str(device)))
+        return self
 
     def __repr__(self) -> str:
         values = f" of {self.vae.family.active.shape[1]} values" if self.is_discrete else ""
@@ -65,7 +77,7 @@ class Trained:
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
         values = torch.from_numpy(self._values(array))
-        pictures = [self.vae.decoder(part).sigmoid() for part in values.split(CHUNK)]
+        pictures = [self.vae.decoder(part.to(self.device)).sigmoid().cpu() for part in values.split(CHUNK)]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
     def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
@@ -80,7 +92,7 @@ class Trained:
         """The values a traversal of this latent goes through."""
         if not 0 <= latent < self.num_latents:
             raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
-        return self.vae.family.values_of(latent).numpy()
+        return self.vae.family.values_of(latent).cpu().numpy()
 
     @property
     def num_latents(self) -> int:
@@ -117,20 +129,20 @@ class Trained:
         if path is None or not path.exists():
             raise UserError("this model was saved without its discriminator; load it from the folder of its run")
         tensors, _ = load_model(path)
-        load_module("discriminator", adversary.network.eval(), tensors)
+        load_module("discriminator", adversary.network.eval().to(self.device), tensors)
         return adversary
 
     @torch.no_grad()
     def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
         pictures = as_images(images, self.image_shape)
-        parts = [take(self.vae.encode(part)) for part in as_tensor(pictures, torch.device("cpu")).split(CHUNK)]
-        return torch.cat(parts).numpy()
+        here = as_tensor(pictures, torch.device("cpu"))
+        return torch.cat([take(self.vae.encode(part.to(self.device))).cpu() for part in here.split(CHUNK)]).numpy()
 
     def _values(self, codes: NDArray) -> NDArray[np.float32]:
         if not np.issubdtype(codes.dtype, np.integer):
             return codes.astype(np.float32)
         self._need_categories()
-        values = self.config.latent.values(self.vae.family).detach().numpy()  # (latents, values)
+        values = self.config.latent.values(self.vae.family).detach().cpu().numpy()  # (latents, values)
         if codes.size and not 0 <= codes.min() <= codes.max() < values.shape[1]:
             raise UserError(f"categories go from 0 to {values.shape[1] - 1}; give floats for values of latents")
         return values[np.arange(self.num_latents), codes]

@@ -159,3 +159,10 @@ def test_mistakes_of_the_report_are_sentences(trained, tmp_path):
         select([trained], "gape", report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):
         select([trained], "gape", quiet=True)
+
+
+def test_runs_are_encoded_on_the_device_that_was_chosen(trained):
+    folder = min(trained.glob("circles*"))
+    with pytest.raises(NotImplementedError, match="meta"):  # where nothing can be read
+        encode(read_run(folder), 10, "meta")
+    assert "the device 'nowhere' cannot be used here" in RunEncoder(10, "nowhere")(read_run(folder))

@@ -94,3 +94,9 @@ def test_a_place_that_cannot_be_is_a_problem_and_the_model_opens(own, place):
     model = opened(own.path)
     assert model.problem
     assert model.decoded([0.0] * model.trained.num_latents).shape == (16, 16, 1)
+
+
+def test_a_model_is_opened_on_the_device_that_was_chosen(own):
+    assert opened(own.path, "cpu").trained.device.type == "cpu"
+    with pytest.raises(NotImplementedError, match="meta"):  # where nothing can be read
+        opened(own.path, "meta")

@@ -268,3 +268,11 @@ def test_every_metric_is_listed_with_its_settings(capsys):
     main(["metrics"])
     shown = capsys.readouterr().out
     assert all(name in shown for name in metrics)
+
+
+def test_a_run_is_scored_on_the_device_that_was_chosen(folder_of, tmp_path):
+    folder = shutil.copytree(folder_of("dvae"), tmp_path / "run")
+    with pytest.raises(UserError, match="the device 'nowhere' cannot be used here"):
+        evaluate_run(folder, ["mig"], force=True, quiet=True, device="nowhere")
+    with pytest.raises(NotImplementedError, match="meta"):  # where nothing can be read
+        evaluate_run(folder, ["mig"], force=True, quiet=True, device="meta")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from lddr.bench.launch import Launches
 from lddr.data.dataset import stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -101,3 +102,14 @@ def test_the_interval_is_that_of_a_normal_mean():
     values = np.random.default_rng(0).normal(3, 1, 400)
     low, high = bootstrap(values, lambda drawn: drawn.mean(1))
     assert np.allclose([low, high], values.mean() + np.array([-1.96, 1.96]) * values.std() / 20, atol=0.02)
+
+
+@pytest.mark.parametrize("variant", ["paper", "authors"])
+def test_it_is_worked_out_where_the_model_is_and_read_at_the_end(folder_of, variant):
+    trained = Trained.load(folder_of("factor-dvae", discriminator_width=8)).to("meta")
+    told = []
+    with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
+        gap(trained, CIRCLES, 0, 3, 8, variant, told.append)
+    assert len(told) == 3  # all batches, before anything was read
+    assert sum(counter.reads.values()) == 1
+    assert "addmm" not in counter.on_host

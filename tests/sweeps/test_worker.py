@@ -93,3 +93,11 @@ def test_a_relative_dataset_counts_from_where_the_sweep_was_started(order, tmp_p
 def test_a_mark_stays_what_it_is(tmp_path):
     assert mark_of(tmp_path) == mark_of(tmp_path)
     assert mark_of(tmp_path) != mark_of(tmp_path / "other")
+
+
+def test_scores_are_worked_out_on_the_device_of_the_run(order, monkeypatch):
+    devices = []
+    monkeypatch.setattr("lddr.runs.carry_out.run", lambda *given: None)
+    monkeypatch.setattr("lddr.metrics.evaluate.evaluate_run", lambda *given, device, **more: devices.append(device))
+    carry_out(replace(order, machine=Machine("cuda", 1, quiet=True)))
+    assert devices == ["cuda"]

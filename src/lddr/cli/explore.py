@@ -25,6 +25,7 @@ def explore(
     host: str = "127.0.0.1",
     port: int = 8421,
     password: Annotated[str | None, arg(metavar="PASSWORD", help_behavior_hint=LEFT_OUT)] = None,
+    device: str = "auto",
     open_browser: bool = True,
 ) -> None:
     """Explore runs in the browser: see them all, turn the latents of a model by hand, compare two, read the scores.
@@ -34,6 +35,7 @@ def explore(
         host: The address to listen at; another one than 127.0.0.1 lets others see the runs.
         port: The port to listen at; 0 takes any free one.
         password: Ask for this password; better set LDDR_PASSWORD, which other users of the machine cannot see.
+        device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         open_browser: Open the page in the browser.
     """
     try:
@@ -43,11 +45,15 @@ def explore(
         raise UserError("the explorer is not installed; get it with: pip install 'lddr[explore]'") from error
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; give the one that holds the runs")
+    if device != "auto":  # which there always is: importing torch takes seconds
+        from lddr.hardware import chosen_device
+
+        chosen_device(device)
     secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
         say(warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
-        _serve(create_app(folder, secret, names_of(host), not is_local), host, place, open_browser)
+        _serve(create_app(folder, secret, names_of(host), not is_local, device), host, place, open_browser)
 
 
 def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: bool) -> None:

@@ -48,6 +48,7 @@ def evaluate(
     seed: int = 0,
     jobs: int = -1,
     bins: Whole = None,
+    device: str = "auto",
     force: bool = False,
 ) -> None:
     """Score finished runs: each distinct image is encoded once, and the scores are kept in the run's scores.json.
@@ -63,6 +64,7 @@ def evaluate(
         seed: Decides which images are drawn.
         jobs: Cores to fit with; -1 for all.
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
+        device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         force: Compute anew what is there already.
     """
     from lddr.metrics.choice import configured, parsed
@@ -76,7 +78,9 @@ def evaluate(
     found = {}
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
-        scores = evaluate_run(folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force)
+        scores = evaluate_run(
+            folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force, device=device
+        )
         found[folder.name] = {name: scores["metrics"][name] for name in wanted}
     if len(found) <= SIDE_BY_SIDE:
         _show(found, metrics)

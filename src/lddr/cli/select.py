@@ -33,6 +33,7 @@ def select(
     report: bool = False,
     metrics: Columns = "",
     samples: int = 1000,
+    device: str = "auto",
     out: File = None,
     json: bool = False,
     quiet: bool = False,
@@ -47,6 +48,7 @@ def select(
             score of its choice beside the median, the best and a random one.
         metrics: With --report: the scores to compare with; left out, all that the runs have.
         samples: Images every model encodes, for the selectors that look at images.
+        device: Where they encode them: cpu, cuda, mps, or auto for the best there is.
         out: Where the choice or the report goes, with its evidence; left out, selection.json or selection-report.json
             in the folder.
         json: With --report: print JSON instead of tables.
@@ -56,7 +58,7 @@ def select(
     from lddr.selection.encoding import RunEncoder
     from lddr.selection.report import judged
 
-    runs, encoder = matching(gather(folders), where), RunEncoder(samples)
+    runs, encoder = matching(gather(folders), where), RunEncoder(samples, device)
     path = out or _beside(folders, "selection-report.json" if report else "selection.json")
     if report:
         columns = _metrics([run for run in runs if run.state == "finished"], listed(metrics))

@@ -19,8 +19,8 @@ DRAWN = 64  # images that the KL of each latent is the mean of
 MOST_FILES = 3_000_000  # below a folder of images
 
 
-def opened(folder: Path) -> OpenModel:
-    """The model of a folder; a file that was written anew is read anew."""
+def opened(folder: Path, device: str = "auto") -> OpenModel:
+    """The model of a folder, on a device; a file that was written anew is read anew."""
     try:
         facts = RunFolder(folder).model_file.stat()
         if not S_ISREG(facts.st_mode):  # a pipe or a device could be read forever
@@ -29,13 +29,14 @@ def opened(folder: Path) -> OpenModel:
         if not RunFolder(folder).is_run:
             raise GoneError("this run is no longer there; go back to the runs and choose another") from error
         raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
-    return _models.get((folder, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
+    return _models.get((folder, device, (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 
 
-def _read(key: tuple[Path, tuple[int, ...]]) -> OpenModel:
-    trained = Trained.load(key[0])
+def _read(key: tuple[Path, str, tuple[int, ...]]) -> OpenModel:
+    folder, device, _ = key
+    trained = Trained.load(folder).to(device)
     try:
-        dataset = images_of(RunFolder(key[0]))
+        dataset = images_of(RunFolder(folder))
         if dataset.image_shape != trained.image_shape:
             raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:

@@ -153,4 +153,4 @@ def _about_dataset(dataset: Dataset) -> dict[str, Any]:
 
 @torch.no_grad()
 def latent_of(trained: Trained, images: NDArray[np.uint8]) -> Latent:
-    return trained.vae.encode(as_tensor(as_images(images, trained.image_shape), torch.device("cpu")))
+    return trained.vae.encode(as_tensor(as_images(images, trained.image_shape), trained.device))

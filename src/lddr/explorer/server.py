@@ -39,10 +39,14 @@ T = TypeVar("T")
 
 
 def create_app(
-    root: Path, password: str | None = None, names: frozenset[str] = LOOPBACK, is_public: bool = False
+    root: Path,
+    password: str | None = None,
+    names: frozenset[str] = LOOPBACK,
+    is_public: bool = False,
+    device: str = "auto",
 ) -> ASGIApp:
     """The application over the runs below a folder, called by these names; `is_public` if others may reach it."""
-    answers = Answers(root)
+    answers = Answers(root, device)
     handlers = {UserError: answers.mistake, HTTPException: _refused, ClientDisconnect: _gone, Exception: _broken}
     app = Starlette(routes=answers.routes(), exception_handlers=handlers)
     # around everything, so that the answer to an error is guarded too
@@ -74,8 +78,8 @@ class BrowserJSON(JSONResponse):
 class Answers:
     """What each address answers; the networks run in a few threads of their own, with one thread of torch each."""
 
-    def __init__(self, root: Path) -> None:
-        self.catalogue = Catalogue(root)
+    def __init__(self, root: Path, device: str) -> None:
+        self.catalogue, self._device = Catalogue(root), device
         self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
         self._decoder = ThreadPoolExecutor(1, "pictures")  # apart, so that nobody's slider waits for large pictures
         self._uploads = 0
@@ -164,7 +168,7 @@ class Answers:
         def answer() -> T:
             from lddr.explorer.models import opened
 
-            return ask(opened(self.catalogue.folder(request.path_params["token"])))
+            return ask(opened(self.catalogue.folder(request.path_params["token"]), self._device))
 
         return await asyncio.get_running_loop().run_in_executor(self._pool, answer)
 

@@ -69,6 +69,7 @@ def evaluate_run(
     force: bool = False,
     quiet: bool = False,
     dataset: Dataset | None = None,
+    device: str = "auto",
 ) -> dict[str, Any]:
     """Score a finished run and keep the scores in its scores.json; what is there with the same settings is kept."""
     from lddr.trained import Trained
@@ -81,7 +82,7 @@ def evaluate_run(
     if not missing:
         return there
     check_writable(folder)
-    trained = Trained.load(folder)
+    trained = Trained.load(folder).to(device)
     if dataset is not None:
         run.check(dataset)
     images = dataset or run.dataset

@@ -59,15 +59,15 @@ def gap(
     penalty, extra = None, 0.0
     if variant == "authors":
         penalty, extra = loss_penalty(trained), trained.config.training.reconstruction_weight - 1
-    rows = []
+    rows = []  # where the model is, read at the end
     for number in range(batches):
         rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
         if told is not None:
             told(1 / batches)
-    return _result(np.stack(rows), trained)
+    return _result(np.stack([row.cpu().double().numpy() for row in rows]), trained)
 
 
-def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> Floats:
+def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> "Tensor":
     """Reconstruction and penalty, soft and hard, KL, confidence, entropy: (images, 7).
 
     `extra` is what the loss weighs the reconstruction with, beyond 1: it counts as a penalty.
@@ -77,7 +77,7 @@ def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: 
     from lddr.training.feed import as_tensor
 
     with torch.no_grad():
-        images = as_tensor(as_floats(drawn), torch.device("cpu"))
+        images = as_tensor(as_floats(drawn), trained.device)
         outputs = trained.vae.encoder(images)
         both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
         columns = [_reconstruction(trained, images, latent.z) for latent in both]
@@ -86,7 +86,7 @@ def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: 
             for latent, loss in zip(both, columns.copy(), strict=True)
         ]
         columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
-    return torch.stack(columns, dim=1).double().numpy()
+    return torch.stack(columns, dim=1)
 
 
 def _result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images, 7)

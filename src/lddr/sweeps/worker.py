@@ -77,8 +77,8 @@ def _train_and_evaluate(order: Order) -> bool:
             trained = not folder.is_finished
         run(order.config, order.out, order.machine, loaded(order.config.dataset, order.config.resolution))
         if order.metrics:
-            jobs = order.machine.threads or 1
-            evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True)
+            jobs, device = order.machine.threads or 1, order.machine.device
+            evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True, device=device)
         folder.error_file.unlink(missing_ok=True)
     return trained
 
