@@ -38,17 +38,29 @@ def keep_freed_memory() -> None:
     mallopt(threshold_for_giving_back, 2**31 - 1)
 
 
-def matmul_peak(dtype: torch.dtype, size: int = 1024, repeats: int = 8) -> float:
-    """Operations per second of the fastest of some square matmuls on the CPU."""
-    left, right = torch.randn(size, size).to(dtype), torch.randn(size, size).to(dtype)
+CPU = torch.device("cpu")
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until a device has done all it was asked; the CPU always has."""
+    if device.type in ("cuda", "mps"):
+        getattr(torch, device.type).synchronize()
+
+
+def matmul_peak(dtype: torch.dtype, size: int = 1024, repeats: int = 8, device: torch.device = CPU) -> float:
+    """Operations per second of the fastest of some square matmuls."""
+    left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     times = []
     for _ in range(repeats):
+        synchronise(device)
         start = time.perf_counter()
         left @ right
+        synchronise(device)
         times.append(time.perf_counter() - start)
     return 2 * size**3 / min(times)
 
 
-def has_fast_bf16() -> bool:
-    """Whether the CPU multiplies faster in bfloat16 than in float32; without instructions for it, it does not."""
-    return matmul_peak(torch.bfloat16, 256, 3) > matmul_peak(torch.float32, 256, 3)
+def has_fast_bf16(device: torch.device = CPU) -> bool:
+    """Whether a device multiplies faster in bfloat16 than in float32; without instructions for it, it does not."""
+    size = 256 if device.type == "cpu" else 4096
+    return matmul_peak(torch.bfloat16, size, 3, device) > matmul_peak(torch.float32, size, 3, device)

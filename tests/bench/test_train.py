@@ -1,7 +1,10 @@
+import json
+
 import pytest
 import torch
 
 from lddr.bench import train
+from lddr.bench.launch import META, Launches
 from lddr.bench.plain import PlainTraining, plain_discriminator, plain_networks
 from lddr.bench.timing import Worker
 from lddr.config import configure
@@ -28,6 +31,57 @@ def test_a_plain_step_trains_every_network(factor):
     training.step()
     after = [weight for network in networks for weight in network.parameters()]
     assert all(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+def test_a_plain_step_runs_on_the_device_and_copies_the_images_only():
+    training = PlainTraining(load_dataset("dsprites"), True, META)
+    training.step()
+    with Launches() as counter:
+        training.step()
+    assert sum(counter.copies.values()) == 1
+    assert not counter.reads
+    assert counter.launches["convolution"] == 8
+    assert not {"convolution", "addmm", "mm"} & counter.on_host.keys()
+
+
+def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
+    workers = []
+
+    class Idle:
+        def __init__(self, function, *arguments):
+            workers.append(arguments)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *problem):
+            pass
+
+        def run(self, times):
+            return times
+
+        def peak_megabytes(self):
+            return 1.0
+
+    monkeypatch.setattr(train, "Worker", Idle)
+    monkeypatch.setattr(train, "operations", lambda *given: 10**9)
+    monkeypatch.setattr(train, "matmul_peak", lambda *given, **more: 1e12)
+    monkeypatch.setattr(train, "has_fast_bf16", lambda device: True)
+    tables = []
+    for device, compiled in (("cpu", False), ("meta", False), ("meta", True)):
+        train.run_bench(None, 1, tmp_path / "table.json", device, compiled)
+        tables.append(json.loads((tmp_path / "table.json").read_text()))
+    headings = [set(row) for table in tables for row in table]
+    assert (
+        headings[0]
+        == headings[4]
+        == {"model", "dataset", *(f"limit {name}, ms" for name in ("fp32", "bf16"))}
+        | {f"{name}, {what}" for name in ("usual", "fp32", "bf16") for what in ("ms", "times faster", "peak MB")}
+        - {"usual, times faster"}
+    )
+    assert "fp32 compiled, ms" in headings[8]
+    assert ("fp32 compiled", "dvae", "dsprites", "1", "meta") in workers
+    assert ("bf16", "factor-dvae", "rooms", "1", "cpu") in workers
 
 
 @pytest.mark.parametrize("side", ["usual", "fp32"])

@@ -9,6 +9,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 
 from lddr.data.dataset import Dataset, stream
+from lddr.hardware import CPU
 
 LATENTS, CATEGORIES, BATCH, HELD = 10, 64, 64, 4096
 
@@ -36,17 +37,18 @@ def plain_discriminator() -> nn.Sequential:
 class PlainTraining:
     """One training step after the other, of a D-VAE or, with a discriminator, of a FactorDVAE."""
 
-    def __init__(self, dataset: Dataset, factor: bool) -> None:
-        self.encoder, self.decoder = plain_networks(dataset.image_shape[2])
+    def __init__(self, dataset: Dataset, factor: bool, device: torch.device = CPU) -> None:
+        self.device = device
+        self.encoder, self.decoder = (network.to(device) for network in plain_networks(dataset.image_shape[2]))
         self.adam = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], 1e-4)
-        self.positions = torch.linspace(-1, 1, CATEGORIES)
-        self.discriminator = plain_discriminator() if factor else None
+        self.positions = torch.linspace(-1, 1, CATEGORIES, device=device)
+        self.discriminator = plain_discriminator().to(device) if factor else None
         if self.discriminator is not None:
             self.referee = torch.optim.Adam(self.discriminator.parameters(), 1e-4, betas=(0.5, 0.9))
         self._batches = _endless(dataset)
 
     def step(self) -> None:
-        images = next(self._batches)
+        images = next(self._batches).to(self.device)
         logits = self.encoder(images).view(-1, LATENTS, CATEGORIES)
         gumbel = -torch.log(-torch.log(torch.rand_like(logits).clamp(1e-20, 1 - 1e-7)))
         z = torch.softmax(logits + gumbel, dim=2) @ self.positions
@@ -65,8 +67,8 @@ class PlainTraining:
             self._referee_step(self.discriminator, z.detach())
 
     def _referee_step(self, discriminator: nn.Module, z: Tensor) -> None:
-        permuted = torch.stack([column[torch.randperm(len(column))] for column in z.T], dim=1)
-        zeros, ones = torch.zeros(BATCH, dtype=torch.long), torch.ones(BATCH, dtype=torch.long)
+        permuted = torch.stack([column[torch.randperm(len(column), device=z.device)] for column in z.T], dim=1)
+        zeros, ones = (torch.full((BATCH,), value, device=z.device) for value in (0, 1))
         real, fake = discriminator(z), discriminator(permuted)
         loss = 0.5 * (functional.cross_entropy(real, zeros) + functional.cross_entropy(fake, ones))
         self.referee.zero_grad()

@@ -74,11 +74,24 @@ class Worker:
 
 
 def serve(repeated: Callable[[], object]) -> None:
-    """The worker's side: a number of repeats per line of stdin; answers with the peak memory so far."""
+    """The worker's side: a number of repeats per line of stdin; answers, when all is done, with the peak memory."""
     for line in sys.stdin:
         for _ in range(int(line)):
             repeated()
-        print(peak_megabytes(), flush=True)
+        on_gpu = _gpu_megabytes()  # waits for the device
+        print(peak_megabytes() if on_gpu is None else on_gpu, flush=True)
+
+
+def _gpu_megabytes() -> float | None:
+    """The most memory of a GPU that tensors of this process have taken, once it has done all it was asked."""
+    import torch
+
+    if torch.backends.mps.is_available():
+        torch.mps.synchronize()
+    if not torch.cuda.is_initialized():
+        return None
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() / 1e6
 
 
 def peak_megabytes() -> float:

@@ -2,7 +2,7 @@
 
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import File, app
+from lddr.cli.app import File, Whole, app
 
 bench = SubcommandApp()
 app.command(bench, name="bench", help="Measure speed and memory side by side with the usual way.")
@@ -23,17 +23,25 @@ def bench_data(batches: int = 200, out: File = None) -> None:
 
 
 @bench.command(name="train")
-def bench_train(steps: int = 5, threads: int = 1, out: File = None) -> None:
-    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the processor.
+def bench_train(
+    steps: Whole = None,
+    threads: int = 1,
+    device: str = "cpu",
+    compile: bool = False,  # noqa: A002
+    out: File = None,
+) -> None:
+    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the device.
 
     Args:
-        steps: How many steps to time in each repeat.
+        steps: How many steps to time in each repeat; left out, 5 on the CPU and 200 elsewhere.
         threads: CPU threads.
+        device: cpu, cuda, mps, or auto for the best there is.
+        compile: Also measure ours compiled, as with `lddr train --compile`.
         out: Also write the table as JSON here.
     """
     from lddr.bench.train import run_bench
 
-    run_bench(steps, threads, out)
+    run_bench(steps, threads, out, device, compile)
 
 
 @bench.command(name="launch")

@@ -121,7 +121,7 @@ def train(
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
         threads: CPU threads; all cores when left out.
-        compile: Let torch compile the networks; pays for itself in long runs on a GPU.
+        compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
         tensorboard: Write event files too.
         checkpoint_seconds: Seconds between two checkpoints.
         quiet: Show no progress.

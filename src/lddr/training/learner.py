@@ -17,6 +17,7 @@ from lddr.training.adam import Adam
 from lddr.training.checkpoint import fill, load_module, module_tensors
 from lddr.training.draws import torch_stream
 from lddr.training.inputs import Inputs, Labelled
+from lddr.training.replay import Body, Record, Recorded, Replayed, Step, on_own_stream, record_graph
 
 HEED_HALTED = ("cuda", "meta")  # where Adam's kernel is known to heed `halted`, so that nobody needs to look
 
@@ -45,11 +46,22 @@ class Learner:
             self.referee = Adam(weights, self.adversary.learning_rate, self.adversary.betas)
 
     def capture(self) -> None:
-        """Let torch compile the networks; on CUDA their kernels are then launched as one graph."""
-        mode = "reduce-overhead" if self.device.type == "cuda" else None
+        """Let torch compile the networks; on CUDA the whole step, optimisers and all, is then launched as one graph."""
         networks = [self.vae.encoder, self.vae.decoder] + ([self.adversary.network] if self.adversary else [])
         for network in networks:
-            network.compile(mode=mode)
+            network.compile()
+        if self.device.type == "cuda":
+            self.replay(on_own_stream, record_graph)
+
+    def replay(self, warm_up: Callable[[Step], Step], record: Record) -> None:
+        """From now on take a few more steps as they are, then record one and replay it."""
+
+        def without_gradients(body: Body) -> Recorded:
+            for _, _, _, optimizer in self._trained():  # those of the replayed step have memory of their own
+                optimizer.forget_gradients()
+            return record(body)
+
+        self.step = Replayed(warm_up(self.step), without_gradients)  # type: ignore[method-assign]
 
     def step(self, inputs: Inputs) -> dict[str, Tensor]:
         """One step of the training; gives what the loss is made of."""
