@@ -137,3 +137,19 @@ def test_what_a_run_knows_of_its_images_is_compared(tmp_path, kept, is_refused):
 
 def test_the_dataset_is_loaded_once_for_all_runs_on_it():
     assert RunFolder(DVAE).dataset is RunFolder(FACTOR).dataset
+
+
+def test_entries_that_are_no_scores_are_left_out_and_scored_anew(old):
+    folder = RunFolder(next(old.glob("circles_*")))
+    scores = json.loads(folder.scores_file.read_text())
+    for nonsense in ("x", [1], {"score": "x"}, {"score": 10**400}, {"score": 1, "settings": []}, {"reason": [1]}):
+        folder.scores_file.write_text(json.dumps(scores | {"metrics": {"mig": nonsense, "sap": {"score": 0.5}}}))
+        assert folder.metrics == {"sap": {"score": 0.5}}
+        assert folder.add_scores({"mig": {"score": 1}})["metrics"] == {"sap": {"score": 0.5}, "mig": {"score": 1}}
+
+
+def test_names_of_checkpoints_that_are_no_numbers_are_passed_over(tmp_path):
+    (tmp_path / "checkpoint").mkdir()
+    for name in ("²", "000000020", "x"):
+        (tmp_path / "checkpoint" / f"{name}.safetensors").touch()
+    assert RunFolder(tmp_path).saved_step == 20

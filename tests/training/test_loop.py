@@ -246,7 +246,7 @@ def test_a_checkpoint_of_another_seed_is_refused(tmp_path, monkeypatch):
     shutil.copytree(
         tmp_path / other.run_name / "checkpoint", tmp_path / config.run_name / "checkpoint", dirs_exist_ok=True
     )
-    with pytest.raises(UserError, match=f"is of another run, {other.fingerprint}, not of {config.fingerprint}"):
+    with pytest.raises(UserError, match=f"is of another run, '{other.fingerprint}', not of {config.fingerprint}"):
         run(config, tmp_path, QUIET)
 
 

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from tyro.extras import SubcommandApp
 
@@ -18,6 +19,7 @@ for part in PARTS.split():
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
+    _take_any_text()
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
     words = _joined([word for word in given if word != "--debug"])
@@ -49,6 +51,13 @@ def _joined(words: list[str]) -> list[str]:
         return words
     place = words.index("--sort")
     return [*words[:place], f"--sort={words[place + 1]}", *words[place + 2 :]]
+
+
+def _take_any_text() -> None:
+    """Print names of folders that are no text as well, with their bytes in numbers."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _check_command(commands: SubcommandApp, words: Sequence[str], before: str = "lddr") -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lddr.errors import UserError
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ class LoadedRun:
     def model(self) -> "Trained":
         from lddr.trained import Trained
 
-        return Trained.load(self.run.folder)
+        model = Trained.load(self.run.folder)
+        if not all(weights.isfinite().all() for weights in model.vae.parameters()):
+            raise UserError(f"the model of {self.run.name} gives no numbers: its training has diverged; train it again")
+        return model
 
     @cached_property
     def dataset(self) -> "Dataset":

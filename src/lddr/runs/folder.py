@@ -1,7 +1,6 @@
 """A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
 
 import json
-import math
 import os
 import re
 from collections.abc import Callable
@@ -28,6 +27,8 @@ FORMAT = 2  # of config.json and of the settings beside weights; a file without 
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 LARGEST = 64 << 20  # bytes of a JSON file
+ENDLESS = 1e300  # no score is like that
+KINDS = {"settings": dict, "reason": str, "warning": str, "factors_left_out": dict}  # in the entry of a metric
 TAIL = 4096  # bytes at the end of a log that hold its last line
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
@@ -117,6 +118,14 @@ class RunFolder:
 
         with foreign(self.config_file, "the settings of a run", "move that folder away and train again"):
             return Config.from_dict(self.facts["settings"])
+
+    @property
+    def versions(self) -> Content:
+        """Of lddr and what it ran on; nothing where nothing was kept."""
+        with suppress(UserError):
+            known = self.facts.get("versions")
+            return known if isinstance(known, dict) else {}
+        return {}
 
     @property
     def images(self) -> Content:
@@ -247,11 +256,13 @@ def _read_object(path: Path, needed: str) -> Content:
 
 
 def _is_entry(entry: Any) -> bool:
-    """Whether this is the score of a metric, or the reason why it has none."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("settings", {}), dict):
+    """Whether this is the score of a metric, or the reason why it has none, as they can be shown."""
+    if not isinstance(entry, dict) or any(
+        type(entry[name]) is not kind for name, kind in KINDS.items() if name in entry
+    ):
         return False
     score = entry.get("score")
-    return score is None or (type(score) in (int, float) and abs(score) < math.inf)
+    return score is None or (type(score) in (int, float) and abs(score) < ENDLESS)
 
 
 @lru_cache(maxsize=4)

@@ -18,6 +18,7 @@ Value = str | int | float | None
 
 INDEX, FORMAT = ".index.json", 2  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
+KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "mean_picture")
 
 
@@ -126,8 +127,10 @@ def read_run(folder: Path) -> Run:
     try:
         found = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
         settings = {name: value for name, value in found.items() if _is_plain(name) and _is_plain(value)}
-        if nonsense := [name for name in found if name not in settings]:
-            raise BrokenRunError(files.config_file, f"holds no plain value for {nonsense[0]!a}")
+        if nonsense := [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)] or [
+            name for name in found if name not in settings
+        ]:
+            raise BrokenRunError(files.config_file, f"holds no usable value of {nonsense[0]!a}")
         if files.state == "training":
             return Run(folder, "training", settings, {})
         scores = flat_scores(files.scores)

@@ -60,7 +60,7 @@ def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, folder: RunFol
     """Refuse a state of another run, and a log that lost lines which this state counts on."""
     origin = found.facts.get("fingerprint", fingerprint)
     if origin != fingerprint:
-        what = f"the checkpoint of step {found.step} in {folder} is of another run, {origin}, not of {fingerprint}"
+        what = f"the checkpoint of step {found.step} in {folder} is of another run, {origin!r}, not of {fingerprint}"
         raise UserError(f"{what}; move that folder away")
     logged = found.step - found.step % LOG_EVERY
     if logged and all(record["step"] != logged for record in folder.log):

@@ -18,16 +18,24 @@ NOISE_TOLD = (
     "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
     "reconstruction is made from a noisier code. The ELBO among the scores is without noise."
 )
+ENDLESS = 1e30  # nats: no term is like that
 SHORT = 15  # records that are shown from the first
 
 
 def logged(run: Run) -> dict[str, Floats]:
-    """Every term that was recorded, and the steps, as columns; NaN where a record has it not."""
-    records = run.files.log
-    if not records:
+    """Every term that was recorded, and the steps, as columns; NaN where a record has no number."""
+    records = [record for record in run.files.log if np.isfinite(_number(record["step"]))]
+    names = dict.fromkeys(name for record in records for name in record if name.isprintable())
+    columns = {name: np.array([_number(record.get(name)) for record in records]) for name in names}
+    kept = {name: values for name, values in columns.items() if np.isfinite(values).any()}
+    if kept.keys() <= {"step", "loss"}:
         raise UndefinedError(f"the log of {run.name} is empty; train it further")
-    names = dict.fromkeys(name for record in records for name in record)
-    return {name: np.array([record.get(name, np.nan) for record in records], np.float64) for name in names}
+    return kept
+
+
+def _number(value: Any) -> float:
+    """What is no number, or larger than anything that is recorded, cannot be drawn."""
+    return float(value) if type(value) in (int, float) and abs(value) < ENDLESS else np.nan
 
 
 def noise_scale(run: Run, steps: Floats) -> Floats | None:

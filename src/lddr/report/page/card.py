@@ -29,7 +29,7 @@ def write_card(run: Run, out: Path | None = None) -> tuple[Path, Missing]:
         write(folder / "figures" / "traversals.gif", moving)
         told = "Every latent goes through its values and back, the others kept."
         pictures.append(Picture("animation", "Traversals, animated", told, moving))
-    write(folder / "index.html", _page(run, pictures, missing).encode())
+    write(folder / "index.html", _page(run, pictures, missing).encode(errors="replace"))
     return folder / "index.html", missing
 
 

@@ -39,7 +39,8 @@ def write_comparison(runs: Sequence[Run], out: Path = Path("compare")) -> Path:
         Section("Environment", facts_card("", environment(runs))),
         Section("Do it again", code_card("Commands", [compare_command(runs, out)])),
     ]
-    write(out / "index.html", page(f"{len(runs)} models compared", "; ".join(labels), sections).encode())
+    text = page(f"{len(runs)} models compared", "; ".join(labels), sections)
+    write(out / "index.html", text.encode(errors="replace"))
     return out / "index.html"
 
 

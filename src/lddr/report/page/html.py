@@ -154,7 +154,9 @@ def _number(table: Table, number: Number) -> str:
 
 
 def _downloads(table: Table) -> str:
-    addresses = {ending: data_address(FORMATS[ending](table).encode(), MIME[ending]) for ending in FORMAT_TITLES}
+    addresses = {
+        ending: data_address(FORMATS[ending](table).encode(errors="replace"), MIME[ending]) for ending in FORMAT_TITLES
+    }
     links = [
         f'<a download="{table.name}.{ending}" href="{address}">{FORMAT_TITLES[ending]}</a>'
         for ending, address in addresses.items()

@@ -51,7 +51,7 @@ def write_report(
     missing = {f"Table: {title}": reason for title, reason in no_table.items()}
     missing |= {f"Figure: {title}": reason for title, reason in no_figure.items()}
     again = [*commands(found.groups), report_command(roots, out, where)]
-    write(out / "index.html", _page(found, shown, pictures, missing, again).encode())
+    write(out / "index.html", _page(found, shown, pictures, missing, again).encode(errors="replace"))
     return out / "index.html", _told(found, len(shown), len(pictures), missing)
 
 

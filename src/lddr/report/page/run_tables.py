@@ -90,13 +90,13 @@ def environment(runs: Sequence[Run]) -> dict[str, str]:
 
     import lddr
 
-    counts = Counter(_versions(run.files.facts.get("versions", {})) for run in runs)
+    counts = Counter(_versions(run.files.versions) for run in runs)
     made = {versions: f"{count} runs" if count > 1 else "1 run" for versions, count in counts.items()}
     here = f"lddr {lddr.__version__}, python {platform.python_version()}, matplotlib {matplotlib.__version__}"
     return made | {"this page": f"{here}, {platform.system()} {platform.machine()}"}
 
 
-def _versions(versions: Mapping[str, str]) -> str:
+def _versions(versions: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items()) or "unknown"
 
 

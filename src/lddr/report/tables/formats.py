@@ -96,4 +96,4 @@ def write_table(table: Table, folder: Path) -> None:
     """Write a table in every format."""
     for ending, rendered in FORMATS.items():
         with written_whole(folder / f"{table.name}.{ending}") as draft:
-            draft.write_text(rendered(table), encoding="utf-8")
+            draft.write_text(rendered(table), encoding="utf-8", errors="replace")

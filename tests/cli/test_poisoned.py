@@ -1,0 +1,176 @@
+"""Commands over run folders that hold nonsense: the run is left out or shown as broken, or there is one sentence."""
+
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from lddr.cli import main
+from lddr.config import configure
+from lddr.metrics.evaluate import evaluate_run
+from lddr.runs.carry_out import Machine, run
+from lddr.trained import Trained
+
+NAN, HUGE = float("nan"), 10**400
+QUIET = Machine(device="cpu", threads=1, quiet=True)
+SMALL = {"preset": "quick", "resolution": 16, "width": 2, "steps": 100, "num_latents": 2}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A D-VAE and a VAE with scores; nobody may change them."""
+    out = tmp_path_factory.mktemp("trained")
+    folders = [
+        run(configure(model, "circles", **SMALL | ({"num_categories": 4} if model == "dvae" else {})), out, QUIET)
+        for model in ("dvae", "vae")
+    ]
+    evaluate_run(folders[0], ["mig", "gap"], quiet=True)
+    evaluate_run(folders[1], ["mig"], quiet=True)
+    return folders
+
+
+def written(file, change):
+    """A poison that changes a file of JSON."""
+
+    def poison(folder):
+        content = json.loads((folder / file).read_text())
+        change(content)
+        (folder / file).write_text(json.dumps(content))
+
+    return poison
+
+
+def setting(name, value):
+    return written("config.json", lambda content: content["settings"].update({name: value}))
+
+
+def fact(name, value):
+    return written("config.json", lambda content: content.update({name: value}))
+
+
+def of_images(name, value):
+    return written("config.json", lambda content: content["dataset"].update({name: value}))
+
+
+def score(**values):
+    return written("scores.json", lambda content: content["metrics"]["mig"].update(values))
+
+
+def logged(*lines):
+    return lambda folder: (folder / "log.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def instead(file, become):
+    def poison(folder):
+        (folder / file).unlink()
+        become(folder / file)
+
+    return poison
+
+
+def without_numbers(folder):
+    model = Trained.load(folder)
+    for weights in model.vae.parameters():
+        weights.data.fill_(NAN)
+    model.save(folder)
+
+
+GOOD = '{"step": 9, "loss": 1, "elbo": 1, "kl": 1, "reconstruction": 1}'
+POISONS = {
+    "a number as dataset": setting("dataset", NAN),
+    "a list as dataset": setting("dataset", [1, [2]]),
+    "a dataset nobody knows": setting("dataset", "[/bold]$x_{"),
+    "a dataset of 5000 letters": setting("dataset", "x" * 5000),
+    "half a letter as model": setting("model", "\ud800"),
+    "an object as objective": setting("objective", {"name": "elbo", "a": {"b": 1}}),
+    "a huge resolution": setting("resolution", HUGE),
+    "no training": setting("training", {}),
+    "no settings": fact("settings", []),
+    "a format of the future": fact("format", "x"),
+    "a list as versions": fact("versions", [1]),
+    "other images": of_images("checksum", [NAN]),
+    "a shape that is none": of_images("shape", 5),
+    "factors that are none": of_images("factors", [["x"]]),
+    "a word as score": score(score="x"),
+    "no number as score": score(score=NAN),
+    "a huge score": score(score=HUGE),
+    "a list as reason": score(score=None, reason=[1]),
+    "a list of what was left out": score(factors_left_out=[1]),
+    "a list as a metric's settings": score(settings=[1]),
+    "a matrix of words": score(mutual_information=[["x"]]),
+    "no metrics": written("scores.json", lambda content: content.update(metrics=[1])),
+    "a log of other things": logged('{"step": 3, "loss": "x", "elbo": {}, "kl": null, "\\ud800": [1]}', GOOD),
+    "a log beyond all numbers": logged('{"step": 1' + "0" * 400 + ', "elbo": 1e308, "kl": -1e308}', GOOD),
+    "a log with a deep line": logged("[" * 9999, GOOD),
+    "deep settings": lambda folder: (folder / "config.json").write_text('{"a":' * 9999),
+    "bytes as scores": lambda folder: (folder / "scores.json").write_bytes(bytes(range(256))),
+    "a pipe as model": instead("model.safetensors", os.mkfifo),
+    "a folder as scores": instead("scores.json", os.mkdir),
+    "a device as log": instead("log.jsonl", lambda path: path.symlink_to("/dev/zero")),
+    "a link to itself as scores": instead("scores.json", lambda path: path.symlink_to(path.name)),
+    "a model without numbers": without_numbers,
+    "no letters in its name": lambda folder: folder.rename(os.fsdecode(os.fsencode(folder.parent) + b"/ill-\xff")),
+}
+
+
+@pytest.fixture
+def runs(trained, tmp_path):
+    """Two healthy runs and one to be poisoned."""
+    for name, folder in zip(("healthy", "other", "ill"), (*trained, trained[0]), strict=True):
+        shutil.copytree(folder, tmp_path / "runs" / name)
+    return tmp_path / "runs"
+
+
+def answer(capsys, *words):
+    """What a command said: it ended well, or with one sentence."""
+    capsys.readouterr()
+    try:
+        main([str(word) for word in words])
+        return "".join(capsys.readouterr())
+    except SystemExit as end:
+        code = end.code
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert (code, said[:6], len(said) < 8000) == (2, "lddr: ", True)
+    return said
+
+
+@pytest.mark.parametrize("poison", POISONS.values(), ids=POISONS.keys())
+def test_lists_scores_and_choices_of_a_poisoned_run(runs, poison, capsys):
+    poison(runs / "ill")
+    ill = next(path for path in runs.iterdir() if path.name.startswith("ill"))
+    for words in (["ls"], ["ls", "--json"], ["ls", "--csv"]):
+        assert "healthy" in answer(capsys, "runs", *words, runs)
+    answer(capsys, "runs", "show", ill)
+    answer(capsys, "runs", "diff", ill, runs / "healthy")
+    assert re.search("runs ranked|cannot be ranked together", answer(capsys, "select", runs))
+    assert "kept in scores.json" in answer(capsys, "evaluate", runs, "--metrics", "mig")
+    answer(capsys, "evaluate", ill, "--metrics", "mig", "--force")
+    for path in (ill, ill / "scores.json", ill / "model.safetensors"):
+        assert answer(capsys, "score", path).startswith("lddr: ")
+
+
+def test_a_report_of_many_poisoned_runs_is_written(runs, capsys):
+    for number, poison in enumerate(POISONS.values()):
+        shutil.copytree(runs / "healthy", runs / "many" / str(number))
+        poison(runs / "many" / str(number))
+    assert "open " in answer(capsys, "report", runs, "--out", runs / "report")
+    assert "broken" in (runs / "report/index.html").read_text()
+
+
+DRAWN = {  # what takes longest to test is tested with several poisons at once
+    "odd words": ("a list as versions", "a log of other things", "a matrix of words", "a huge score"),
+    "no numbers": ("a model without numbers", "a log beyond all numbers", "no letters in its name"),
+    "no files": ("a pipe as model", "a device as log"),
+    "no settings": ("a number as dataset",),
+}
+
+
+@pytest.mark.parametrize("names", DRAWN.values(), ids=DRAWN.keys())
+def test_pages_of_a_poisoned_run(runs, names, capsys):
+    for name in names:
+        POISONS[name](runs / "ill")
+    ill = next(path for path in runs.iterdir() if path.name.startswith("ill"))
+    answer(capsys, "show", ill, "--out", runs / "card")
+    answer(capsys, "compare", ill, runs / "healthy", "--out", runs / "compare")
