@@ -137,3 +137,9 @@ def test_numbers_may_be_written_as_people_write_them(tmp_path, monkeypatch):
     monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine: seen.append(config))
     main(["train", "--dataset", "circles", "--steps", "1e3", "--learning-rate", "3e-4", "--kernels", "4,4,2,2"])
     assert seen == [configure("dvae", "circles", steps=1000, learning_rate=3e-4, kernels=(4, 4, 2, 2))]
+
+
+@pytest.mark.parametrize("value", ["²", "9" * 5000, "--3", "+"])
+def test_digits_that_are_no_number_are_refused(value):
+    with pytest.raises(UserError, match="minutes must be a whole number"):
+        Oven(minutes=value)

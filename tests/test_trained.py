@@ -3,11 +3,12 @@ import pytest
 
 import lddr
 from lddr.bench.launch import Launches
-from lddr.config import configure
+from lddr.config import changed, configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
-from lddr.runs.folder import RunFolder
+from lddr.runs.folder import FORMAT, RunFolder
+from lddr.training.checkpoint import module_tensors, save_model
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SETTINGS = {"preset": "quick", "resolution": 16, "width": 4, "steps": 20, "machine": QUIET}
@@ -154,3 +155,16 @@ def test_the_networks_run_where_the_model_is(model, images, use, tmp_path):
     assert sum(counter.copies.values()) == 1
     assert sum(counter.reads.values()) == 1
     assert "convolution" not in counter.on_host
+
+
+@pytest.mark.parametrize(
+    ("changes", "shape"),
+    [({"width": 10**6}, (16, 16, 1)), ({"num_latents": 10**9}, (16, 16, 1)), ({}, (16, 16, 10**9)), ({}, (16, 16))],
+)
+def test_settings_that_claim_more_than_the_file_holds_take_no_memory(tmp_path, changes, shape):
+    trained = lddr.train("circles", "vae", **SETTINGS)
+    config = changed(trained.config, changes)
+    facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(shape)}
+    save_model(tmp_path / "model.safetensors", module_tensors("vae", trained.vae), facts)
+    with pytest.raises(UserError, match=r"model\.safetensors: .*(does not fit|a model of lddr)"):
+        lddr.Trained.load(tmp_path)

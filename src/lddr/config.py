@@ -97,6 +97,8 @@ class Config(Settings):
     def from_dict(cls, settings: dict[str, Any]) -> "Config":
         """The inverse of `as_dict`; a setting it does not know is refused, one it lacks has its default."""
         try:
+            if not isinstance(settings["dataset"], str):
+                raise TypeError("a dataset without a name")
             return cls(
                 dataset=settings["dataset"],
                 latent=_piece(latents, settings["latent"]),

@@ -28,9 +28,10 @@ def named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def foreign(path: Path | str, what: str, cure: str = CURE) -> Iterator[None]:
-    """Around nothing but the reading of foreign bytes: all that goes wrong there is the fault of the file."""
+    """Around nothing but the reading of a file: all that goes wrong there is the fault of its bytes."""
     try:
         with named(path):
+            _check_is_plain(Path(path))
             yield
     except UserError:
         raise
@@ -51,9 +52,14 @@ def _in_one_line(words: str) -> str:
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """All bytes of a plain file: a pipe or a device could be read forever, and more than `most` is not meant."""
-    if not path.is_file() and (path.exists() or path.is_symlink()):
-        raise ValueError("no plain file")
+    """All bytes of a plain file, which are not more than `most`."""
+    _check_is_plain(path)
     if path.stat().st_size > most:
         raise ValueError(f"more than {most:,} bytes")
     return path.read_bytes()
+
+
+def _check_is_plain(path: Path) -> None:
+    """A pipe or a device could be read forever."""
+    if not path.is_file() and (path.exists() or path.is_symlink()):
+        raise ValueError("no plain file")

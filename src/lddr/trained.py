@@ -116,7 +116,8 @@ class Trained:
             config, shape = _described(upgraded(facts, path))
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
                 check_fit("vae", module_tensors("vae", VAE(shape, config.latent, config.networks)), tensors)
-        vae = VAE(shape, config.latent, config.networks).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            vae = VAE(shape, config.latent, config.networks)
+        vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
         return cls(config, vae, shape, Path(folder))
 

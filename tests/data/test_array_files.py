@@ -1,4 +1,5 @@
 import io
+import os
 import pickle
 import struct
 import zipfile
@@ -199,3 +200,47 @@ def test_unreadable_members_are_refused(tmp_path: Path, offset: int, value: int)
 def test_the_pickle_is_a_bomb() -> None:
     with pytest.raises(pytest.fail.Exception):
         pickle.loads(pickle.dumps(Bomb()))  # noqa: S301 - shows that the test above can fail
+
+
+@pytest.mark.parametrize("shape", ["(-50, -6, 5)", "(10**12,)", "(50.0, 6, 5)"])
+def test_a_shape_that_is_none_is_refused(tmp_path: Path, shape: str) -> None:
+    header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n"
+    with pytest.raises(UserError, match=r"a.npz: expected an .npy array under 'images', found something else"):
+        NpzArray(write_member(tmp_path / "a.npz", npy_bytes(header)), "images")
+
+
+@pytest.mark.parametrize("kind", ["a.npz", "a.h5"])
+@pytest.mark.parametrize("shape", [(), (5, 0), (5, 0, 3)])
+def test_rows_without_bytes_are_refused(tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
+    path = tmp_path / kind
+    if kind == "a.npz":
+        np.savez(path, images=np.zeros(shape, np.uint8))
+    else:
+        with h5py.File(path, "w") as file:
+            file["images"] = np.zeros(shape, np.uint8)
+    with pytest.raises(UserError, match=rf"{kind}: expected rows of 1 to .* bytes in the array 'images', found"):
+        list(array_in(path, "images").chunks())
+
+
+@pytest.mark.parametrize("kind", ["a.npz", "a.h5"])
+def test_a_row_too_large_to_hold_is_refused(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / kind
+    if kind == "a.h5":
+        with h5py.File(path, "w") as file:  # nothing of it is written
+            file.create_dataset("images", (2, 2**20, 2**20), np.uint8, chunks=(1, 256, 256))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("images.npy", "w") as file:
+            header = {"descr": "|u1", "fortran_order": False, "shape": (1, module.WIDEST + 1)}
+            np.lib.format.write_array_header_1_0(file, header)
+            for _ in range(module.WIDEST >> 20):
+                file.write(bytes(1 << 20))
+            file.write(b"0")
+    with pytest.raises(UserError, match=rf"{kind}: expected rows of 1 to 268,435,456 bytes in the array 'images'"):
+        list(array_in(path, "images").chunks())
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    for kind in ("a.npz", "a.h5"):
+        os.mkfifo(tmp_path / kind)
+        with pytest.raises(UserError, match=rf"{kind}: expected a whole .*\(no plain file\)"):
+            array_in(tmp_path / kind, "images")

@@ -24,6 +24,7 @@ from rich.console import Console
 from urllib3 import HTTPResponse
 from urllib3.exceptions import HTTPError
 
+from lddr.data.archives import unpack
 from lddr.data.download import Remote, bytes_left, fetch, is_right
 from lddr.data.transfer import Bar
 from lddr.errors import UserError
@@ -647,3 +648,23 @@ def test_an_empty_folder_is_no_unpacked_archive(server: Server, tmp_path: Path) 
 def test_remotes_are_quick_to_import() -> None:
     script = "import sys, lddr.data.download; print(*{'requests', 'rich', 'filelock'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout == "\n"
+
+
+@pytest.mark.parametrize("left", [1, 20, 400])
+def test_a_broken_archive_is_said_and_nothing_is_left(server: Server, tmp_path: Path, left: int) -> None:
+    server.files["all.tar.gz"] = broken = archive_of(GOOD)[:left]
+    remote = Remote("cars", f"{server.address}/all.tar.gz", sha256(broken), members="data/cars")
+    with pytest.raises(
+        UserError, match=r"all\.tar\.gz: expected a whole tar archive, found .*; remove it and fetch it"
+    ):
+        get(remote, tmp_path)
+    assert not list(tmp_path.glob("cars*"))
+
+
+def test_an_archive_that_would_fill_the_disk_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=100_001))
+    with pytest.raises(UserError, match=r"unpacking the archive needs 0 MB in .*, where 0 MB are free; make room"):
+        unpack(io.BytesIO(archive_of(GOOD)), "data/cars", tmp_path / "cars")
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=100_002))
+    unpack(io.BytesIO(archive_of(GOOD)), "data/cars", tmp_path / "cars")

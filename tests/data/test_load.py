@@ -37,3 +37,9 @@ def test_old_names_are_answered_with_the_new_ones(name):
         UserError, match=f"^the dataset '{name}' is no more; use '{name.replace('sprites', 'dsprites')}' in"
     ):
         load_dataset(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a/" + "x" * 5000, "~nobody-of-this-name/pictures", "a\0b/c"])
+def test_names_that_no_file_can_have_are_refused(name):
+    with pytest.raises(UserError, match=r"unknown dataset|does not exist"):
+        load_dataset(name)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from lddr.data import own_images
 from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -216,3 +217,55 @@ def test_every_pixel_and_every_factor_value_counts_in_the_content(tmp_path):
     assert after["content"] != before["content"]
     (tmp_path / "factors.csv").write_text((tmp_path / "factors.csv").read_text().replace("large", "largest"))
     assert content()["content"] != after["content"]
+
+
+def test_a_link_to_nowhere_is_named(tmp_path):
+    flat(tmp_path, "a.png", (0, 0, 0))
+    (tmp_path / "b.png").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"b\.png: .*no plain file"):
+        load_dataset(str(tmp_path))
+    (tmp_path / "b.png").unlink()
+    (tmp_path / "factors.csv").symlink_to("nowhere")
+    with pytest.raises(UserError, match=r"factors\.csv: expected a table of factors, found .*no plain file"):
+        load_dataset(str(tmp_path))
+
+
+def test_a_picture_that_another_program_would_draw_is_none(tmp_path):
+    Image.new("RGB", (20, 20)).save(tmp_path / "a.eps")
+    (tmp_path / "a.eps").rename(tmp_path / "a.png")
+    with pytest.raises(UserError, match=r"a\.png: expected a picture, found a broken one"):
+        load_dataset(str(tmp_path))
+
+
+def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
+    flat(tmp_path, "a.png", (0, 0, 0), size=(300, 300))
+    monkeypatch.setattr(own_images, "MOST_PIXELS", 300 * 300 - 1)
+    with pytest.raises(UserError, match=r"a\.png has 300x300 pixels; make it smaller"):
+        load_dataset(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"images": np.uint8(3)}, r"has the shape \(\); save it as"),
+        ({"images": IMAGES[:, :0]}, r"has the shape \(6, 0, 64, 3\); save it as"),
+        ({"images": IMAGES, "factors": np.zeros((6, 2)), "factor_names": [["a", "b"]]}, "2 distinct names"),
+        ({"images": IMAGES, "factors": np.zeros((6, 2)), "factor_names": [1, 2]}, "2 distinct names"),
+    ],
+)
+def test_odd_arrays_are_refused_in_a_sentence(tmp_path, content, sentence):
+    np.savez(tmp_path / "mine.npz", **content)
+    with pytest.raises(UserError, match=rf"mine\.npz.*{sentence}"):
+        load_dataset(str(tmp_path / "mine.npz"))
+
+
+def test_factors_in_bytes_are_words(tmp_path):
+    np.savez(tmp_path / "mine.npz", images=IMAGES, factors=np.array([b"a", b"b", b"a", b"b", b"a", b"a"]))
+    assert load_dataset(str(tmp_path / "mine.npz")).space.factors[0].values == ("a", "b")
+
+
+def test_an_npy_called_npz_is_refused(tmp_path):
+    np.save(tmp_path / "mine.npy", IMAGES)
+    (tmp_path / "mine.npy").rename(tmp_path / "mine.npz")
+    with pytest.raises(UserError, match=r"mine\.npz: expected a whole \.npz archive, found a broken one"):
+        load_dataset(str(tmp_path / "mine.npz"))

@@ -481,3 +481,13 @@ def test_more_runs_than_anybody_can_make_are_refused_at_once(tmp_path, lines, se
 def test_many_seeds_take_no_time_that_grows_with_their_square(tmp_path):
     study = read_study(written(tmp_path, f'name = "x"\n{BLOCK}seeds = 3000\n'))
     assert [config.training.seed for config in study.configs] == list(range(3000))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"a = " + b"[" * 5000, b"\xff\xfe", b'name = "x"\nmetrics = [["mig"]]\n' + BLOCK.encode(), b"#" * (2 << 20)],
+)
+def test_damaged_studies_are_refused_in_a_sentence(tmp_path, content):
+    (tmp_path / "study.toml").write_bytes(content)
+    with pytest.raises(UserError, match=r"study\.toml: (expected a study in TOML|metrics: unknown metric)"):
+        read_study(tmp_path / "study.toml")

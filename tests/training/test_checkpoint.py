@@ -480,3 +480,10 @@ def test_the_same_state_is_the_same_bytes(tmp_path):
     for number in range(20):
         save_model(tmp_path / f"{number}.safetensors", tensors, {"one": 1, "two": 2})
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
+def test_facts_that_are_none_are_refused(tmp_path):
+    path = tmp_path / "model.safetensors"
+    save_model(path, TENSORS, [1])
+    with pytest.raises(UserError, match="it says nothing of itself"):
+        load_model(path)

@@ -1,5 +1,6 @@
 """From what a user types to a dataset: a name from the registry, or the path of their own images."""
 
+import os
 from pathlib import Path
 
 from lddr.data.dataset import Dataset, datasets
@@ -12,7 +13,7 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
     if is_path(name):
         from lddr.data.own_images import OwnImages
 
-        return OwnImages(Path(name).expanduser(), **settings)
+        return OwnImages(Path(os.path.expanduser(name)), **settings)  # noqa: PTH111 (takes any name)
     return datasets[name](**settings)
 
 
@@ -29,4 +30,4 @@ def why_missing(name: str) -> str | None:
 
 def is_path(name: str) -> bool:
     """Whether a user means their own images, not a dataset of this name."""
-    return "/" in name or name.endswith(".npz") or (name not in datasets and Path(name).exists())
+    return "/" in name or name.endswith(".npz") or (name not in datasets and os.path.exists(name))  # noqa: PTH110 (takes any name)
