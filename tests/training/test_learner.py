@@ -11,13 +11,14 @@ from lddr.training.learner import Learner
 
 CPU = torch.device("cpu")
 SMALL = {"resolution": 16, "width": 4, "steps": 50, "batch_size": 16}
+PLAIN = {"reconstruction_weight": 1.0, "schedule": "constant", "initialiser": "truncated"}  # whatever is quick
 WITH_DISCRIMINATOR = ["factor-vae", "factor-dvae"]
 
 
 def learner_of(model, **settings):
     if model in WITH_DISCRIMINATOR:
         settings = {"discriminator_width": 20} | settings
-    config = configure(model, "circles", "quick", **(SMALL | settings))
+    config = configure(model, "circles", "quick", **(SMALL | PLAIN | settings))
     return Learner(config, load_dataset("circles", 16), CPU)
 
 
