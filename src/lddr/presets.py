@@ -14,7 +14,7 @@ PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "br
 SHORT = {"width": 16, "initialiser": "uniform", "learning_rate": 1e-3, "schedule": "cosine"}
 SMALL = SHORT | {"resolution": 32}
 QUICK: dict[str, dict[str, Any]] = {
-    "circles": PAPER["circles"] | SMALL | {"width": 4, "learning_rate": 2e-3, "steps": 2_000},
+    "circles": PAPER["circles"] | SMALL | {"width": 4, "steps": 2_500},
     "dsprites": SMALL | {"steps": 10_000},
     "rooms": SMALL | {"num_latents": 6, "noise_end": 1.0, "steps": 10_000},
 }

@@ -132,9 +132,14 @@ def test_a_model_that_has_learned_nothing_is_told_by_its_own_loss(tmp_path, caps
     run(configure("dvae", "circles", "quick", **SMALL | {"steps": 2}), tmp_path, Machine("cpu", 1))
     said = capsys.readouterr().err
     assert "has learned next to nothing" in said
-    assert "try more than 2 steps, or another learning rate than 0.0003" in said
+    assert "try more than 2 steps, or another learning rate than 0.001" in said
     run(
-        configure("vae", "circles", "quick", **SMALL | {"steps": 600, "learning_rate": 3e-3}),
+        configure(
+            "vae",
+            "circles",
+            "quick",
+            **SMALL | {"steps": 600, "learning_rate": 3e-3, "initialiser": "truncated", "schedule": "constant"},
+        ),
         tmp_path,
         Machine("cpu", 1),
     )
@@ -154,3 +159,17 @@ def test_the_mean_picture_is_measured_as_by_hand():
     with np.errstate(divide="ignore", invalid="ignore"):
         nats = -np.nan_to_num(images * np.log(mean)) - np.nan_to_num((1 - images) * np.log1p(-mean))
     assert np.isclose(elbo(vae, dataset, torch.device("cpu"))["mean_picture"], nats.sum((1, 2, 3)).mean(), rtol=1e-6)
+
+
+def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):
+    from lddr.runs import carry_out
+
+    seen = []
+    monkeypatch.setattr(carry_out, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)
+    config, before = configure("vae", "circles", "quick", steps=1), torch.get_num_threads()
+    for free, wanted in ((1, None), (2, None), (2, 2)):
+        monkeypatch.setattr(carry_out, "free_cores", lambda free=free: free)
+        with pytest.raises(ZeroDivisionError):
+            carry_out.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
+    assert seen == [1, 1, 2]
+    assert torch.get_num_threads() == before

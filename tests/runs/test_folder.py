@@ -30,8 +30,8 @@ def old(tmp_path):
 def test_settings_scores_and_log_of_the_first_format_are_read():
     folder = RunFolder(DVAE)
     assert "format" not in folder.facts
-    small = {"resolution": 16, "width": 8, "num_latents": 2, "steps": 200}
-    assert folder.config == configure("dvae", "circles", "quick", **small)
+    small = {"resolution": 16, "width": 8, "num_latents": 2, "steps": 200, "learning_rate": 3e-4}
+    assert folder.config == configure("dvae", "circles", "paper", **small)
     assert folder.state == "finished"
     assert folder.scores["training"]["elbo"] == pytest.approx(-56.0355, abs=1e-3)
     assert folder.metrics["mig"]["score"] == pytest.approx(0.0136, abs=1e-4)

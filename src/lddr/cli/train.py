@@ -120,7 +120,7 @@ def train(
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
-        threads: CPU threads; all cores when left out.
+        threads: CPU threads; as many as there are free cores when left out.
         compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
         tensorboard: Write event files too.
         checkpoint_seconds: Seconds between two checkpoints.

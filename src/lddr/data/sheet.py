@@ -40,21 +40,25 @@ def _random(title: str, dataset: Dataset, generator: np.random.Generator) -> Row
 
 
 def _varied(dataset: Dataset, base: Indices, factor: int, generator: np.random.Generator) -> Row:
-    """Images like `base` with up to COLUMNS values of one factor; a gap where a combination is not there."""
+    """Images with up to COLUMNS values of one factor, otherwise like `base`; a gap where no image has the value."""
     space = dataset.space
     values = np.unique(np.linspace(0, space.sizes[factor] - 1, COLUMNS).round().astype(np.int64))
     wanted = np.repeat(space.factors_of(base)[np.newaxis], len(values), axis=0)
     wanted[:, factor] = values
-    found = [(column, index) for column, row in enumerate(wanted) if (index := _image_with(space, row)) is not None]
-    columns, indices = np.array(found, np.int64).T
+    found = [(column, index) for column, row in enumerate(wanted) if (index := _like(space, row, factor)) is not None]
+    columns, indices = np.array(found, np.int64).reshape(-1, 2).T
     return Row(space.names[factor], columns, dataset.images(indices, generator))
 
 
-def _image_with(space: FactorSpace, factors: Indices) -> int | None:
+def _like(space: FactorSpace, factors: Indices, fixed: int) -> int | None:
+    """The image with these factors, or the most similar one that has the fixed factor's value; None if none has."""
     try:
         return int(space.indices_of(factors))
     except UserError:
-        return None
+        rows = space.factors_of(np.arange(space.size))
+    distances = (np.abs(rows - factors) / space.sizes).sum(axis=1)
+    distances[rows[:, fixed] != factors[fixed]] = np.inf
+    return int(distances.argmin()) if np.isfinite(distances).any() else None
 
 
 def _paste(rows: Sequence[Row], cell: int) -> Image.Image:

@@ -2,6 +2,8 @@
 
 import platform
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -17,7 +19,7 @@ from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
-from lddr.runs.machine import Machine
+from lddr.runs.machine import Machine, free_cores
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, as_tensor
 from lddr.training.learner import Learner
@@ -34,13 +36,26 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     if not folder.is_finished:
         with folder.alone(say=say):
             if not folder.is_finished:
-                _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
+                with _threads(machine, folder):
+                    _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
     return folder.path
 
 
+@contextmanager
+def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
+    """As many of torch's threads as wanted, else as the run began with, else as there are free cores; then as before.
+
+    The order of a sum, and with it the last bits of a result, may depend on their number.
+    """
+    before, begun_with = torch.get_num_threads(), folder.threads if folder.is_run else None
+    torch.set_num_threads(machine.threads or begun_with or min(before, free_cores()))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset) -> None:
-    if machine.threads is not None:
-        torch.set_num_threads(machine.threads)
     device = chosen_device(machine.device)
     if device.type == "cpu":
         keep_freed_memory()
@@ -73,6 +88,7 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
         folder.check(dataset)
         return
     versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
+    versions["threads"] = str(torch.get_num_threads())
     folder.write_config(config, versions, identity(dataset))
 
 

@@ -25,6 +25,7 @@ Stamp = list[
 
 FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
+MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 LARGEST = 64 << 20  # bytes of a JSON file
 ENDLESS = 1e300  # no score is like that
@@ -126,6 +127,12 @@ class RunFolder:
             known = self.facts.get("versions")
             return known if isinstance(known, dict) else {}
         return {}
+
+    @property
+    def threads(self) -> int | None:
+        """Of torch, when it began; None where that was not kept."""
+        known = str(self.versions.get("threads"))
+        return int(known) if known.isdecimal() and 0 < int(known) <= MOST_THREADS else None
 
     @property
     def images(self) -> Content:

@@ -2,14 +2,25 @@
 
 from dataclasses import dataclass
 
+LOOK = 0.1  # seconds
+
 
 @dataclass(frozen=True)
 class Machine:
     """The device and what happens beside training; it does not change what comes of a run."""
 
     device: str = "auto"
-    threads: int | None = None
+    threads: int | None = None  # those of the cores that are free
     compile: bool = False
     quiet: bool = False
     tensorboard: bool = False
     checkpoint_seconds: float = 30.0  # between two checkpoints
+
+
+def free_cores() -> int:
+    """How many cores nobody uses just now, at least one: two processes on one core are slow."""
+    import joblib
+    import psutil
+
+    busy = sum(psutil.cpu_percent(LOOK, percpu=True)) / 100
+    return max(1, joblib.cpu_count() - round(busy))
