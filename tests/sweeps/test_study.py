@@ -340,6 +340,25 @@ def test_the_example_of_the_documentation_is_a_study(tmp_path):
     assert [len(read_study(path, scale).configs) for scale in ("full", "quick")] == [160, 12]
 
 
+def test_the_page_about_gpus_counts_the_steps_of_the_studies():
+    document = (find_study("circles").parents[1] / "docs" / "gpu.md").read_text()
+    names = ("circles", "unregularized", "total-correlation", "baselines", "semi-supervised")
+    millions = {"all": [0, 0, 0.0]}
+    for name in names:
+        configs = read_study(name).configs
+        with_discriminator = [config for config in configs if config.objective.name == "factor"]
+        steps = [sum(config.training.steps for config in some) / 1e6 for some in (configs, with_discriminator)]
+        millions[name] = [len(configs), *steps]
+        millions["all"] = [one + other for one, other in zip(millions["all"], millions[name], strict=True)]
+    for name, numbers in millions.items():
+        cells = " | ".join(f"{number:,.0f}".replace(",", " ") for number in numbers)
+        assert re.search(rf"\| `?{name}`? \| {re.escape(cells)} \|", document), (name, cells)
+    known = {config.run_name for config in read_study("unregularized").configs}
+    assert {config.run_name for config in read_study("downstream").configs} <= known
+    _, steps, hard = millions["all"]
+    assert f"{(steps - hard) / 86.4:.1f} *d* + {hard / 86.4:.1f} *f*" in document
+
+
 # --- mistakes
 
 BLOCK = '[[blocks]]\nmodel = "dvae"\ndataset = "dsprites"\n'
