@@ -1,24 +1,23 @@
 """A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
 
-import json
 import os
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lddr.errors import UserError
 from lddr.files import alone, write_json
-from lddr.foreign import content_of, foreign, reason_of
+from lddr.foreign import foreign
+from lddr.runs.json_files import Content, is_entry, read_object
 
 if TYPE_CHECKING:
     from lddr.config import Config
     from lddr.data.dataset import Dataset
 
 State = Literal["finished", "training", "broken"]
-Content = dict[str, Any]  # of a JSON file
 Stamp = list[
     int
 ]  # of config.json and, if there, scores.json: inode, time of change in nanoseconds, size; what is there
@@ -27,19 +26,8 @@ FORMAT = 2  # of config.json and of the settings beside weights; a file without 
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
 MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
-LARGEST = 64 << 20  # bytes of a JSON file
-ENDLESS = 1e300  # no score is like that
-KINDS = {"settings": dict, "reason": str, "warning": str, "factors_left_out": dict}  # in the entry of a metric
 TAIL = 4096  # bytes at the end of a log that hold its last line
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
-
-
-class BrokenRunError(UserError):
-    """A file of a run cannot be used; `reason` says why, without the folder and what to do."""
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path} is damaged: {reason}; move that folder away and train again")
-        self.reason = f"{path.name} {reason}"
 
 
 class RunFolder:
@@ -109,7 +97,7 @@ class RunFolder:
         """All of config.json, in today's format: "settings", and in most "versions" and "dataset"."""
         if not self.is_run:
             raise UserError(f"{self} is no run: it has no {CONFIG}")
-        facts = _read_object(self.config_file, "settings")
+        facts = read_object(self.config_file, "settings")
         return upgraded(facts, self.config_file)
 
     @property
@@ -165,7 +153,7 @@ class RunFolder:
         """All of scores.json: "training", and "metrics" where it was evaluated."""
         if not self.scores_file.exists():
             raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
-        return _read_object(self.scores_file, "training")
+        return read_object(self.scores_file, "training")
 
     @property
     def metrics(self) -> dict[str, Content]:
@@ -173,7 +161,7 @@ class RunFolder:
         with suppress(UserError):
             entries = self.scores.get("metrics")
             known = entries if isinstance(entries, dict) else {}
-            return {name: entry for name, entry in known.items() if _is_entry(entry)}
+            return {name: entry for name, entry in known.items() if is_entry(entry)}
         return {}
 
     @property
@@ -248,28 +236,6 @@ def _with_names(settings: Content) -> Content:
     names = {"latent": models[model].latent, "objective": models[model].objective}
     parts = {part: settings[part] for part in names if isinstance(settings.get(part), dict)}
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
-
-
-def _read_object(path: Path, needed: str) -> Content:
-    if not path.is_file():
-        raise BrokenRunError(path, "is no file")
-    try:
-        content = json.loads(content_of(path, LARGEST))
-    except Exception as error:  # foreign bytes
-        raise BrokenRunError(path, f"is no JSON ({reason_of(error)})") from error
-    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
-        raise BrokenRunError(path, f"holds no {needed!r}")
-    return content
-
-
-def _is_entry(entry: Any) -> bool:
-    """Whether this is the score of a metric, or the reason why it has none, as they can be shown."""
-    if not isinstance(entry, dict) or any(
-        type(entry[name]) is not kind for name, kind in KINDS.items() if name in entry
-    ):
-        return False
-    score = entry.get("score")
-    return score is None or (type(score) in (int, float) and abs(score) < ENDLESS)
 
 
 @lru_cache(maxsize=4)

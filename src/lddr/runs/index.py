@@ -11,7 +11,8 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.files import written_whole
-from lddr.runs.folder import BrokenRunError, RunFolder, Stamp, State, stamp_of
+from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
+from lddr.runs.json_files import BrokenRunError
 from lddr.settings import flattened
 
 Value = str | int | float | None
