@@ -12,7 +12,7 @@ LONGEST = 300  # characters of what a file or a library says
 
 def damaged(path: Path | str, expected: object, found: object, cure: str = CURE) -> UserError:
     """The one sentence about a file that is not what it should be."""
-    return UserError(f"{path}: expected {expected}, found {_in_one_line(str(found))}; {cure}")
+    return UserError(f"{path}: expected {expected}, found {in_one_line(str(found))}; {cure}")
 
 
 @contextmanager
@@ -44,10 +44,11 @@ def foreign(path: Path | str, what: str, cure: str = CURE) -> Iterator[None]:
 def reason_of(error: Exception) -> str:
     """What went wrong in one short line, without the path the system repeats."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return _in_one_line(words) or type(error).__name__
+    return in_one_line(words) or type(error).__name__
 
 
-def _in_one_line(words: str) -> str:
+def in_one_line(words: str) -> str:
+    """What a file or a library says, short enough for a sentence."""
     return " ".join(words.split())[:LONGEST]
 
 

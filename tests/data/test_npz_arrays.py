@@ -39,7 +39,9 @@ def test_a_member_that_claims_more_than_the_archive_can_hold_is_refused(path: Pa
         arrays_in(path, ("numbers",), "save it")
 
 
-def test_letters_that_are_none_are_refused(path: Path) -> None:
-    np.savez(path, words=np.array([0x110000, 65], np.uint32).view("<U1"))
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("number", [0x110000, 0x1FFFFF, 2**32 - 1])
+def test_letters_that_are_none_are_refused(path: Path, number: int, order: str) -> None:
+    np.savez(path, words=np.array([65, number], f"{order}u4").view(f"{order}U1"))
     with pytest.raises(UserError, match=r"a\.npz: expected an \.npz file of numbers, found a broken one"):
         arrays_in(path, ("words",), "save it")

@@ -1,9 +1,11 @@
 """Small arrays of an .npz file, whole: numbers and words whose headers tell the truth, and never more than is meant."""
 
+import sys
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
@@ -48,6 +50,13 @@ def _array(archive: zipfile.ZipFile, name: str, how: str) -> NDArray:
         raise UserError(f"'{name}' claims {size:,} bytes where {there:,} are, and at most {LARGEST:,} are read; {how}")
     with archive.open(member) as file:
         array = npy.read_array(file, allow_pickle=False)
-    if array.dtype.kind in WORDS:
-        array.tolist()  # raises where there is what is no letter; nobody else would see it in time
+    _check_letters(array)
     return array
+
+
+def _check_letters(array: NDArray) -> None:
+    """Refuse numbers that no letter has: numpy makes texts of them that cannot be used."""
+    if array.dtype.kind == "U" and array.nbytes:
+        numbers = np.frombuffer(array.tobytes(), f"{array.dtype.byteorder}u4")
+        if numbers.max() > sys.maxunicode:
+            raise ValueError("words of what is no letter")

@@ -8,7 +8,7 @@ from lddr.data.columns import columns_of_arrays, factor_table
 from lddr.data.factors import FactorTable
 from lddr.data.npz_arrays import WORDS, arrays_in, names_in
 from lddr.errors import UserError
-from lddr.foreign import named
+from lddr.foreign import in_one_line, named
 
 HOW = "save it with numpy.savez(path, codes=codes, factors=factors)"
 
@@ -23,7 +23,7 @@ def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
 
 def _codes(codes: NDArray | None, names: list[str]) -> NDArray:
     if codes is None:
-        raise UserError(f"there is no array 'codes', only: {', '.join(names) or 'nothing'}; {HOW}")
+        raise UserError(f"there is no array 'codes', only: {in_one_line(', '.join(names)) or 'nothing'}; {HOW}")
     if codes.ndim != 2 or codes.dtype.kind in WORDS or not codes.size:
         raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
     return codes
