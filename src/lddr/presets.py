@@ -8,13 +8,14 @@ from lddr.models import Model
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
-# Small networks, weights that begin as torch's do (docs/training.md) and large steps that become small: a tenth of the
-# minutes that small steps take. In `rooms` with ten latents, three of them take the red, green and blue of each hue: as
-# many latents as factors are better there.
-SHORT = {"width": 16, "initialiser": "uniform", "learning_rate": 1e-3, "schedule": "cosine"}
+# Small networks, and large steps that become small: a tenth of the minutes that small steps take. Weights begin as torch's
+# do where that helps (docs/training.md). In `rooms` with ten latents, three of them take the red, green and blue of each
+# hue: as many latents as factors are better there.
+FAST = {"learning_rate": 1e-3, "schedule": "cosine"}
+SHORT = FAST | {"width": 16, "initialiser": "uniform"}
 SMALL = SHORT | {"resolution": 32}
 QUICK: dict[str, dict[str, Any]] = {
-    "circles": PAPER["circles"] | SMALL | {"width": 4, "steps": 2_500},
+    "circles": PAPER["circles"] | FAST | {"resolution": 32, "width": 4, "steps": 2_500},
     "dsprites": SMALL | {"steps": 10_000},
     "rooms": SMALL | {"num_latents": 6, "noise_end": 1.0, "steps": 10_000},
 }
