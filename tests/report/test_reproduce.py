@@ -77,7 +77,7 @@ def test_a_run_of_another_version_is_named(make_run):
     content["settings"]["networks"]["depth; rm -r"] = "$(ls)"
     run.files.config_file.write_text(json.dumps(content))
     (line,) = training_commands([run])
-    assert line.startswith(f"# {run.name}: these settings are of another version of lddr")
+    assert line.startswith(f"# {run.name}: {run.files.config_file}: these settings are of another version of lddr")
 
 
 def test_no_value_of_a_file_reaches_the_shell(make_run):
