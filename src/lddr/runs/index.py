@@ -11,6 +11,7 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.files import written_whole
+from lddr.foreign import reason_of
 from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
 from lddr.runs.json_files import BrokenRunError
 from lddr.settings import flattened
@@ -128,9 +129,8 @@ def read_run(folder: Path) -> Run:
     try:
         found = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
         settings = {name: value for name, value in found.items() if _is_plain(name) and _is_plain(value)}
-        if nonsense := [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)] or [
-            name for name in found if name not in settings
-        ]:
+        odd = [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)]
+        if nonsense := [*odd, *sorted(found.keys() - settings.keys())]:
             raise BrokenRunError(files.config_file, f"holds no usable value of {nonsense[0]!a}")
         if files.state == "training":
             return Run(folder, "training", settings, {})
@@ -140,7 +140,7 @@ def read_run(folder: Path) -> Run:
     except BrokenRunError as error:
         return Run(folder, "broken", settings, {}, error.reason)
     except (UserError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
-        return Run(folder, "broken", settings, {}, _one_line(error))
+        return Run(folder, "broken", settings, {}, reason_of(error))
     return Run(folder, "finished", settings, scores)
 
 
@@ -177,10 +177,6 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
         return not any("\ud800" <= letter <= "\udfff" for letter in value)
     return value is None or (isinstance(value, int | float) and abs(value) < 1e300)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _found(folder: str) -> Iterator[tuple[str, Stamp]]:
