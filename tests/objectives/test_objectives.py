@@ -70,11 +70,10 @@ def test_dip_pulls_the_covariance_to_that_of_the_prior(layer):
     generator = torch.Generator().manual_seed(0)
     mean = torch.randn(count, 3, generator=generator) * layer.family.prior_variance**0.5
     flat = layer(torch.zeros(count, 3 * layer.family.outputs_per_latent))
-    matched = type(flat)(mean, mean, torch.zeros(count, 3), flat.kl, flat.parameters, flat.sample)
+    matched = type(flat)(mean, mean, lambda: torch.zeros(count, 3), flat.kl, flat.parameters, flat.sample)
     assert DipI(1.0).penalties(matched, at(0, layer))["covariance"] < 0.02
     assert DipII(1.0).penalties(matched, at(0, layer))["covariance"] < 0.02
-    narrow = type(flat)(
-        mean, 0 * mean, torch.full((count, 3), layer.family.prior_variance), flat.kl, flat.parameters, flat.sample
-    )
+    variance = torch.full((count, 3), layer.family.prior_variance)
+    narrow = type(flat)(mean, 0 * mean, lambda: variance, flat.kl, flat.parameters, flat.sample)
     assert torch.isclose(DipI(1.0).penalties(narrow, at(0, layer))["covariance"], torch.tensor(30.0))
     assert DipII(1.0).penalties(narrow, at(0, layer))["covariance"] < 1e-6  # the variance makes up for it

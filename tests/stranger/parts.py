@@ -49,7 +49,7 @@ class Stairs(LatentFamily):
         log_probabilities = (-10 * distances).log_softmax(-1)
         nearest = self.values(layer).gather(1, log_probabilities.argmax(-1).T).T
         z = noisy + (nearest - noisy).detach() if hard else noisy
-        return Latent(z, mean, torch.full_like(mean, 0.01), mean.square() / 2, log_probabilities, z)
+        return Latent(z, mean, lambda: torch.full_like(mean, 0.01), mean.square() / 2, log_probabilities, z)
 
     def cross_log_density(self, layer, latent):
         return -50 * (latent.z[:, None] - latent.mean).square()

@@ -66,9 +66,12 @@ class Categorical(LatentFamily):
         sample = probabilities if noise is None else terms.gumbel_softmax(outputs, noise, scale, mask)
         sample = terms.straight_through(sample) if hard else sample
         mean = probabilities @ positions
-        variance = (probabilities @ positions**2 - mean**2).clamp(min=0)
         kl = terms.categorical_kl(log_probabilities, mask)
-        return Latent(sample @ positions, mean, variance, kl, log_probabilities, sample)
+
+        def spread() -> Tensor:
+            return (probabilities @ positions**2 - mean**2).clamp(min=0)
+
+        return Latent(sample @ positions, mean, spread, kl, log_probabilities, sample)
 
     def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
         return terms.categorical_cross_log_probability(latent.sample, latent.parameters, layer.mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -27,10 +28,15 @@ class Latent:
 
     z: Tensor  # (batch, latents): the sample, one number per latent, that the decoder sees
     mean: Tensor  # (batch, latents): the representation, which is the posterior's expected value
-    variance: Tensor  # (batch, latents): of the posterior
+    spread: Callable[[], Tensor]  # gives the variance; hardly anybody asks, so that nobody works it out before
     kl: Tensor  # (batch, latents): KL(posterior || prior)
     parameters: Tensor  # (batch, latents, …): of the posterior, as its family writes them
     sample: Tensor  # z, or what z is made of: discrete, (batch, latents, values) on the simplex
+
+    @cached_property
+    def variance(self) -> Tensor:
+        """Of the posterior, (batch, latents)."""
+        return self.spread()
 
     @cached_property
     def mean_kl(self) -> Tensor:

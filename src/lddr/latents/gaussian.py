@@ -40,7 +40,8 @@ class Gaussian(LatentFamily):
     ) -> Latent:
         mean, log_variance = outputs.unbind(2)
         z = mean if noise is None else mean + scale * noise * torch.exp(log_variance / 2)
-        return Latent(z, mean, log_variance.exp(), terms.gaussian_kl(mean, log_variance), outputs, z)
+        variance = log_variance.exp()  # one operation; made later, gradients would be added in another order
+        return Latent(z, mean, lambda: variance, terms.gaussian_kl(mean, log_variance), outputs, z)
 
     def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
         return terms.gaussian_cross_log_density(latent.z, *latent.parameters.unbind(2))

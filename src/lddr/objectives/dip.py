@@ -54,4 +54,5 @@ class DipII(_Dip):
     diagonal_ratio: float = setting(1.0, RATIO, at_least=0)
 
     def covariance(self, latent: Latent) -> Tensor:
-        return terms.covariance(latent.mean) + latent.variance.mean(0).diag_embed()
+        own = latent.variance.mean(0).diag_embed()
+        return terms.covariance(latent.mean) + own
