@@ -102,3 +102,14 @@ def test_any_bytes_are_read_or_refused_with_a_sentence(tmp_path_factory, content
         columns = columns_of_csv(path, ["a.png", "b.png"])
         assert all(column.shape == (2,) and column.dtype.kind in "fU" for column in columns.values())
         assert all(np.isfinite(column).all() for column in columns.values() if column.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(
+    "table", ["file,{long}\na.png,1\nb.png\n", "file,size\na.png,{long},2\nb.png,1\n", "size\n{long}\n"]
+)
+def test_long_cells_do_not_make_long_sentences(tmp_path, table):
+    path = tmp_path / "factors.csv"
+    path.write_text(table.replace("{long}", "x" * 50_000))
+    with pytest.raises(UserError) as said:
+        columns_of_csv(path, ["a.png", "b.png"])
+    assert len(str(said.value)) < 1500

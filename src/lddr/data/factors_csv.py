@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lddr.errors import UserError
-from lddr.foreign import content_of, foreign
+from lddr.foreign import content_of, foreign, in_one_line
 
 Columns = dict[str, NDArray]  # name → one number or word per image
 Row = list[str]
@@ -102,7 +102,8 @@ def _check_shape(path: Path, header: Row, rows: list[Row]) -> None:
         raise UserError(f"{path} must start with a line of distinct column names")
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header) or not all(cell.strip() for cell in row):
-            raise UserError(f"{path}, row {number}: expected {len(header)} values ({', '.join(names)}), found {row}")
+            wanted, found = in_one_line(", ".join(names)), in_one_line(str(row))
+            raise UserError(f"{path}, row {number}: expected {len(header)} values ({wanted}), found {found}")
 
 
 def _naming(columns: list[tuple[str, ...]], files: list[str]) -> dict[int, list[str]]:
@@ -150,7 +151,7 @@ def _order(path: Path, names: list[str], naming: dict[int, list[str]], files: li
             )
     (most, times), place_of = Counter(named).most_common(1)[0], {file: row for row, file in enumerate(named)}
     if times > 1:
-        raise UserError(f"{path} has {times} rows for {most}; give one row per image")
+        raise UserError(f"{path} has {times} rows for {in_one_line(most)}; give one row per image")
     _refuse(f"{path} has no row for the image", [file for file in files if file not in place_of])
     _refuse(f"{path} has a row for what is not in the folder:", sorted(place_of.keys() - set(files)))
     return [place_of[file] for file in files]
@@ -158,7 +159,7 @@ def _order(path: Path, names: list[str], naming: dict[int, list[str]], files: li
 
 def _refuse(what: str, names: list[str]) -> None:
     if names:
-        raise UserError(f"{what} {names[0]}" + (f" and {len(names) - 1} others" if names[1:] else ""))
+        raise UserError(f"{what} {in_one_line(names[0])}" + (f" and {len(names) - 1} others" if names[1:] else ""))
 
 
 def _parsed(path: Path, name: str, cells: Row, decimal: str) -> NDArray:
@@ -167,7 +168,7 @@ def _parsed(path: Path, name: str, cells: Row, decimal: str) -> NDArray:
         if _are_numbers(candidates):
             return np.array([float(cell) for cell in candidates])
     if len(cells) > 1 and len(set(cells)) == len(cells):
-        what = f"{path}: the column {name!r} is different in every row and names no images"
+        what = f"{path}: the column {in_one_line(repr(name))} is different in every row and names no images"
         raise UserError(f"{what}, so it cannot be a factor; take it out, or write the names of the images into it")
     return np.array(cells)
 
