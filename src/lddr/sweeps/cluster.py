@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.stage import stage_of
 from lddr.sweeps.study import Study
+from lddr.sweeps.watcher import watched_over
 from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
 
 SPARE = 1  # runs asked for beyond the room there is: a cluster that grows on demand must see a demand
@@ -211,11 +212,12 @@ def connected(options: Options) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    _connect(ray, options.address)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+    with watched_over() if options.address is None else nullcontext():
+        _connect(ray, options.address)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
 
 
 def _connect(ray: Any, address: str | None) -> None:
