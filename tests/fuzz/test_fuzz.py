@@ -54,7 +54,7 @@ def hang(folder):
 
 
 def take_memory(folder):
-    with foreign(folder, "a small file"):
+    with foreign("a file", "a small file"):
         np.zeros(1 << 40)
 
 
