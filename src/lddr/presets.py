@@ -19,7 +19,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "dsprites": SMALL | {"steps": 10_000},
     "rooms": SMALL | {"num_latents": 6, "noise_end": 1.0, "steps": 10_000},
 }
-OWN = SMALL | {"steps": 4_000}  # quick, on images of one's own
+OWN = SMALL | {"num_latents": 6, "steps": 4_000}  # quick, on images of one's own
 ELSEWHERE = SHORT | {"steps": 10_000}  # quick, on a dataset without settings of its own
 SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
 PRESETS = ("paper", "quick")
