@@ -10,5 +10,5 @@ def test_reconstructions_stand_below_their_images(hardly_trained):
     images = hardly_trained["dvae"].images(10)
     outputs = hardly_trained["dvae"].model.reconstruct(images)
     for top, bottom, image, output in zip(*rows, images, outputs, strict=True):
-        assert np.array_equal(top.images[0].get_array(), np.broadcast_to(image, (16, 16, 3)))
-        assert np.allclose(bottom.images[0].get_array(), np.broadcast_to(output, (16, 16, 3)))
+        assert np.array_equal(top.images[0].get_array(), np.broadcast_to(image, (32, 32, 3)))
+        assert np.allclose(bottom.images[0].get_array(), np.broadcast_to(output, (32, 32, 3)))
