@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
+pytestmark = pytest.mark.xdist_group("stranger")  # in one process: the commands are run once
 HERE = Path(__file__).parent
 SMALL = ["--dataset", "stripes", "--num-latents", "3", "--num-stairs", "4", "--width", "4", "--steps", "30"]
 

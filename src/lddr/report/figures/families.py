@@ -35,7 +35,10 @@ def two_families(groups: Sequence[Group]) -> Drawn:
         told = ", ".join(f"{name.upper()} {run.scores[name]:.2f}" for name in ("mig",) if name in run.scores)
         heading = " · ".join([model_title(str(run.value("model"))), *([told] if told else [])])
         middle = panels[0, first + COLUMNS // 2]
-        middle.annotate(heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold")
+        middle.annotate(
+            heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
+        )
+    figure.suptitle(" ")  # room for the headings, which must not widen their columns
     return Drawn(figure, _caption(group, both))
 
 
