@@ -110,3 +110,9 @@ def test_quick_runs_on_images_of_ones_own_are_small_and_on_official_files_as_lar
     assert configure("dvae", "holiday/pictures", "quick").resolution == 32
     official = configure("dvae", "shapes3d", "quick")
     assert (official.resolution, official.training.reconstruction_weight) == (None, 1.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, -1), (0.5, 0.5)])
+def test_categories_lie_in_their_order(low, high):
+    with pytest.raises(UserError, match="low must be less than high"):
+        configure("dvae", "circles", low=low, high=high)

@@ -19,6 +19,7 @@ class Oven(Settings):
     mode: str = setting("fan", "How.", choices=("fan", "grill"))
     racks: tuple[int, ...] = setting((1, 2), "Where.", at_least=1)
     shelf: int | None = setting(None, "Which.", kind=int, at_least=0)
+    draught: float = setting(0.0, "How strong.")
 
 
 def test_values_come_in_their_own_type():
@@ -35,6 +36,7 @@ def test_values_come_in_their_own_type():
         ({"heat": float("nan")}, "heat must be a number, not nan"),
         ({"heat": "inf"}, "heat must be a number, not 'inf'"),
         ({"heat": True}, "heat must be a number, not True"),
+        ({"draught": -1e300}, "draught must be a number up to 1e+30 in size, not -1e+300"),
         ({"minutes": 0}, "minutes must be at least 1, not 0"),
         ({"minutes": 1.5}, "minutes must be a whole number, not 1.5"),
         ({"minutes": "1.5"}, "minutes must be a whole number, not '1.5'"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from lddr.errors import UserError, hint
 
+LARGEST = 1e30  # of a number: weights have 32 bits
 KINDS = {
     int: "a whole number",
     float: "a number",
@@ -44,6 +45,8 @@ class Rule:
             raise UserError(f"{name} must be one of {known}, not {value!r}" + (f"; {near}" if near else ""))
         for number in fitting if self.kind is tuple else [fitting]:
             self._check_range(name, number)
+        if self.kind is float and abs(fitting) > LARGEST:
+            raise UserError(f"{name} must be a number up to {LARGEST:g} in size, not {fitting:g}")
         return fitting
 
     def _check_range(self, name: str, value: Any) -> None:

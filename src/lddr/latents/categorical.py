@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lddr import terms
+from lddr.errors import UserError
 from lddr.latents.family import Latent, LatentFamily, latents
 from lddr.latents.targets import bins
 from lddr.schedules import cosine
@@ -39,6 +40,11 @@ class Categorical(LatentFamily):
     high: float = setting(1.0, "Position of the last category.")
     noise_start: float = setting(0.5, "Scale of the Gumbel noise at the first step.", at_least=0)
     noise_end: float = setting(2.0, "Scale of the Gumbel noise at the last step.", at_least=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low >= self.high:
+            raise UserError(f"low must be less than high, not {self.low:g} and {self.high:g}")
 
     @property
     def outputs_per_latent(self) -> int:
