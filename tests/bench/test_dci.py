@@ -42,6 +42,7 @@ def test_both_estimators_are_measured(small):
     assert row["seconds, published"] > 0
     assert row["seconds, fast"] > 0
     assert abs(row["disentanglement, published"] - row["disentanglement, fast"]) < 0.1
+    assert 0 < row["disentanglement, other seeds"] < 0.1
 
 
 def test_the_published_sizes_are_measured_on_one_factor(small, monkeypatch):
@@ -56,9 +57,12 @@ def test_the_published_sizes_are_measured_on_one_factor(small, monkeypatch):
 def test_the_summary_by_hand():
     pairs = [(0.1, 0.2), (0.5, 0.5), (0.9, 0.7)]
     rows = [{"completeness, published": one, "completeness, fast": other} for one, other in pairs]
+    rows = [row | {"completeness, other seeds": far} for row, far in zip(rows, (0.0, 0.1, 0.2), strict=True)]
     line = bench.summary(rows, "completeness")
     assert np.isclose(line["mean absolute difference"], 0.1)
     assert np.isclose(line["largest absolute difference"], 0.2)
+    assert np.isclose(line["mean between seeds"], 0.1)
+    assert np.isclose(line["largest between seeds"], 0.2)
     assert np.isclose(line["rank correlation"], 1)
 
 
@@ -70,7 +74,9 @@ def test_an_interrupted_study_goes_on_and_is_written(tmp_path, monkeypatch, caps
             measured.append("stopped")
             raise KeyboardInterrupt
         measured.append(codes)
-        return {f"{score}, {name}": len(measured) for score in bench.SCORES for name in ("published", "fast")}
+        return {
+            f"{score}, {name}": len(measured) for score in bench.SCORES for name in ("published", "fast", "other seeds")
+        }
 
     names = ("first", "second")
     monkeypatch.setattr(bench, "representations", lambda: {name: lambda name=name: (name, name) for name in names})
