@@ -4,11 +4,11 @@ from PIL import Image
 
 from lddr.cli import main
 from lddr.data.dataset import datasets
+from lddr.demo import sweep_circles
 
 
 def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
-    words = ["demo", "--out", str(tmp_path / "demo"), "--steps", "3"]
-    main(words)
+    main(["demo", "--out", str(tmp_path / "demo"), "--steps", "3"])
     out = capsys.readouterr().out
     drawn = {name for name in datasets if not datasets[name].needs_files}
     summary = json.loads((tmp_path / "demo" / "summary.json").read_text())
@@ -25,5 +25,5 @@ def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
     assert "Median MIG" in page.read_text()
     runs = {file: file.stat().st_mtime_ns for file in (tmp_path / "demo" / "runs").rglob("model.safetensors")}
     assert len(runs) == 4
-    main(words)
+    sweep_circles(tmp_path / "demo" / "runs", steps=3)
     assert {file: file.stat().st_mtime_ns for file in runs} == runs  # the second time nothing is trained

@@ -162,8 +162,7 @@ def test_a_report_of_many_poisoned_runs_is_written(runs, capsys):
 DRAWN = {  # what takes longest to test is tested with several poisons at once
     "odd words": ("a list as versions", "a log of other things", "a matrix of words", "a huge score"),
     "no numbers": ("a model without numbers", "a log beyond all numbers", "no letters in its name"),
-    "no files": ("a pipe as model", "a device as log"),
-    "no settings": ("a number as dataset",),
+    "no files": ("a pipe as model", "a device as log", "a number as dataset"),
 }
 
 
