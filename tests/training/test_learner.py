@@ -82,14 +82,15 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
     assert not torch.equal(weights(one.vae)[0], weights(other.vae)[0])
 
 
+@pytest.mark.parametrize("settings", [{}, {"schedule": "cosine", "weight_decay": 0.1, "clip": 0.01}])
 @pytest.mark.parametrize("model", ["vae", "factor-dvae"])
-def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model):
-    whole = learner_of(model)
+def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model, settings):
+    whole = learner_of(model, **settings)
     for step in range(6):
         whole.step(inputs_of(whole, step))
         if step == 2:
             kept = {name: tensor.clone() for name, tensor in whole.tensors().items()}
-    resumed = learner_of(model)
+    resumed = learner_of(model, **settings)
     resumed.restore(kept)
     for step in range(3, 6):
         resumed.step(inputs_of(resumed, step))
