@@ -14,6 +14,7 @@ from lddr.runs.carry_out import Machine, run
 from lddr.trained import Trained
 
 NAN, HUGE = float("nan"), 10**400
+pytestmark = pytest.mark.xdist_group("poisoned")  # in one process: what they spoil is trained once
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"preset": "quick", "resolution": 16, "width": 2, "steps": 100, "num_latents": 2}
 
