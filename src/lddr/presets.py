@@ -8,7 +8,7 @@ from lddr.models import Model
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
-# Small networks, and large steps that become small: a tenth of the minutes that small steps take. Weights begin as
+# Small networks, and large steps that become small, of which fewer are needed. Weights begin as
 # torch's do where that helps (docs/training.md). In `rooms` with ten latents, three take the red, green and blue
 # of each hue: as many latents as factors are better there.
 FAST = {"learning_rate": 1e-3, "schedule": "cosine"}

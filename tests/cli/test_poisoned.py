@@ -172,5 +172,6 @@ def test_pages_of_a_poisoned_run(runs, names, capsys):
     for name in names:
         POISONS[name](runs / "ill")
     ill = next(path for path in runs.iterdir() if path.name.startswith("ill"))
-    answer(capsys, "show", ill, "--out", runs / "card")
-    answer(capsys, "compare", ill, runs / "healthy", "--out", runs / "compare")
+    for place, words in (("card", ["show", ill]), ("compare", ["compare", ill, runs / "healthy"])):
+        said = answer(capsys, *words, "--out", runs / place)
+        assert said.startswith("lddr: ") != (runs / place / "index.html").exists()  # a sentence, or a page

@@ -22,5 +22,8 @@ def free_cores() -> int:
     import joblib
     import psutil
 
-    busy = sum(psutil.cpu_percent(LOOK, percpu=True)) / 100
-    return max(1, joblib.cpu_count() - round(busy))
+    loads = psutil.cpu_percent(LOOK, percpu=True)
+    process = psutil.Process()
+    ours = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(loads))
+    busy = round(sum(loads[core] for core in ours) / 100)
+    return max(1, min(joblib.cpu_count(), len(ours) - busy))  # a share of a machine may be less than its free cores
