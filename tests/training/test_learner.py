@@ -4,6 +4,7 @@ import torch
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
+from lddr.latents.family import latents
 from lddr.models import models
 from lddr.training.draws import torch_stream
 from lddr.training.feed import Feed
@@ -96,6 +97,16 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model, settings):
         resumed.step(inputs_of(resumed, step))
     for name, tensor in whole.tensors().items():
         assert torch.equal(tensor, resumed.tensors()[name]), name
+
+
+@pytest.mark.parametrize("latent", list(latents))
+def test_an_autoencoder_learns_from_the_reconstruction_alone(latent):
+    learner = learner_of(f"{latent}+autoencoder")
+    loss, parts = learner.losses(inputs_of(learner))
+    assert torch.equal(loss, parts["reconstruction"])
+    assert parts["kl"].isfinite()  # told, though nobody is punished for it
+    loss.backward()
+    assert all(gradient.abs().sum() > 0 for gradient in weights_gradients(learner.vae))
 
 
 def test_parts_add_up():

@@ -142,7 +142,7 @@ def loss_penalty(trained: "Trained") -> "Penalty":
 
     def penalty(latent: "Latent") -> "Tensor":
         penalties = objective.penalties(latent, moment)
-        return torch.stack(list(penalties.values())).sum() - mean_kl(latent)
+        return torch.stack([-mean_kl(latent), *penalties.values()]).sum()
 
     return penalty
 

@@ -86,7 +86,7 @@ class Learner:
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
         weight = training.reconstruction_weight
         weighted = reconstruction if weight == 1 else weight * reconstruction
-        loss = weighted + reduce(torch.add, penalties.values())
+        loss = weighted + reduce(torch.add, penalties.values()) if penalties else weighted
         kl = mean_kl(latent)
         parts = {"loss": loss, "elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl}
         parts |= {name: value for name, value in penalties.items() if name != "kl"}
