@@ -17,6 +17,7 @@ from lddr.bench.plain import PlainTraining
 from lddr.bench.table import show
 from lddr.bench.timing import Worker, interleaved
 from lddr.config import configure
+from lddr.data.dataset import Dataset, stream
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.training.feed import Feed
@@ -26,6 +27,7 @@ from lddr.training.ledger import LOG_EVERY, Ledger
 MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 REPEATS = 7
+WARM = 128  # batches
 
 
 @dataclass(frozen=True)
@@ -95,16 +97,23 @@ def prepared(side: str, model: str, dataset: str, threads: str, device: str = "c
     """A training step of the usual way, or of ours in a precision, ready to be taken."""
     torch.set_num_threads(int(threads))
     if side == "usual":
-        return PlainTraining(load_dataset(dataset), model == "factor-dvae", torch.device(device)).step
+        return PlainTraining(warmed(load_dataset(dataset)), model == "factor-dvae", torch.device(device)).step
     if device == "cpu":
         keep_freed_memory()
     precision, _, compiled = side.partition(" ")
     return _ours(model, dataset, precision, torch.device(device), bool(compiled))
 
 
+def warmed(dataset: Dataset) -> Dataset:
+    """A dataset that has drawn what it keeps for later: a second of a training, but all of a benchmark."""
+    for batch in range(WARM):
+        dataset.draw(stream(0, "warm", batch), 64)
+    return dataset
+
+
 def _ours(model: str, dataset: str, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:
     """A turn of the loop, but for checkpoints."""
-    loaded = load_dataset(dataset)
+    loaded = warmed(load_dataset(dataset))
     learner = Learner(configure(model, dataset, precision=precision), loaded, device)
     if compiled:
         learner.capture()

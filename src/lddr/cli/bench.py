@@ -44,6 +44,19 @@ def bench_train(
     run_bench(steps, threads, out, device, compile)
 
 
+@bench.command(name="layers")
+def bench_layers(threads: int = 1, out: File = None) -> None:
+    """Where the time of a training step goes: every layer, forward and backward, beside the limit of multiplying alone.
+
+    Args:
+        threads: CPU threads.
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.layers import run_bench
+
+    run_bench(threads, out)
+
+
 @bench.command(name="launch")
 def bench_launch(out: File = None) -> None:
     """What a training step of every model asks of a GPU: operations launched, copies, values read back; without one.

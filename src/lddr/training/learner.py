@@ -7,10 +7,10 @@ from functools import reduce
 import torch
 from torch import Tensor, nn
 
-from lddr import terms
 from lddr.config import Config
 from lddr.data.dataset import Dataset
 from lddr.networks.coders import initialise
+from lddr.networks.pixel_loss import reconstruction_to_learn_by
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import Moment, mean_kl
 from lddr.training.adam import Adam
@@ -78,7 +78,7 @@ class Learner:
         layer, training = self.vae.family, self.config.training
         with self._precision():
             logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
-            reconstruction = terms.bernoulli_reconstruction(logits, inputs.images)
+            reconstruction = reconstruction_to_learn_by(logits, inputs.images)
             moment = Moment(inputs.schedule, layer, self.vae.decoder, self._verdict(inputs.drawn))
             penalties = self.config.objective.penalties(latent, moment)
             if inputs.labelled is not None and self.config.supervision is not None:
