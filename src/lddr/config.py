@@ -74,6 +74,14 @@ class Config(Settings):
         None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objective.needs_densities and not self.latent.has_densities:
+            raise UserError(
+                f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
+                "rounded and not drawn, have none; choose another objective, such as 'factor'"
+            )
+
     @property
     def model(self) -> str:
         """The name of this point of the grid."""

@@ -6,6 +6,7 @@ A mask `active` is a bool tensor (latents, categories) with at least one active 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lddr.lazy import LazyModule
@@ -68,12 +69,29 @@ def gumbel_noise(shape: tuple[int, ...], generator: torch.Generator, dtype: torc
 def straight_through(soft: Tensor) -> Tensor:  # (…, categories)
     """The one-hot argmax, with the gradient of `soft` itself."""
     hard = torch.zeros_like(soft).scatter(-1, soft.detach().argmax(-1, keepdim=True), 1.0)
-    return hard + (soft - soft.detach())  # exactly hard + 0 forwards
+    return passed_through(hard, soft)
+
+
+def passed_through(rounded: Tensor, code: Tensor) -> Tensor:  # of one shape
+    """`rounded` with the gradient of `code`, of which it is a rounding."""
+    return rounded.detach() + (code - code.detach())  # exactly rounded + 0 forwards
+
+
+def nearest(code: Tensor, values: Tensor) -> Tensor:  # (batch, latents), (latents, values) → (batch, latents, values)
+    """Which of a latent's values is nearest to the code, as a one-hot vector without gradient; of two, the first."""
+    distances = (code.detach().unsqueeze(-1) - values.detach()).abs()
+    return torch.zeros_like(distances).scatter(-1, distances.argmin(-1, keepdim=True), 1.0)
 
 
 def positions(low: float, high: float, count: int) -> Tensor:  # (count,)
     """The places of the categories, equally spaced from `low` to `high`: low + (high - low) (j - 1)/(m - 1)."""
     return torch.linspace(low, high, count)
+
+
+@lru_cache
+def positions_variance(low: float, high: float, count: int) -> float:
+    """Of a uniform draw among the positions."""
+    return float(positions(low, high, count).double().var(correction=0))
 
 
 def gaussian_cross_log_density(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, batch, latents)
@@ -124,9 +142,10 @@ def permutations(shape: tuple[int, int], generator: torch.Generator) -> Tensor: 
     return torch.rand(shape, generator=generator, device=generator.device).argsort(0)
 
 
-def permute_latents(z: Tensor, order: Tensor) -> Tensor:  # (batch, latents) twice, detached
+def permute_latents(z: Tensor, order: Tensor) -> Tensor:  # (batch, latents, …), (batch, latents) → as z, detached
     """Every latent permuted over the batch on its own: samples of Π q(z_i), without a way back to the encoder."""
-    return z.detach().gather(0, order)
+    whole = order.reshape(order.shape + (1,) * (z.dim() - 2)).expand_as(z)  # all numbers of a latent stay together
+    return z.detach().gather(0, whole)
 
 
 def density_ratio(discriminator_logits: Tensor) -> Tensor:  # (batch, 2) → ()

@@ -123,7 +123,7 @@ class Trained:
 
     def adversary(self) -> Adversary | None:
         """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""
-        adversary = self.config.objective.adversary(self.num_latents)
+        adversary = self.config.objective.adversary(self.config.latent.numbers_shown)
         if adversary is None:
             return None
         path = None if self.folder is None else RunFolder(self.folder).adversary_file

@@ -6,9 +6,11 @@ from torch.distributions import Normal, kl_divergence
 from lddr.latents.categorical import Categorical
 from lddr.latents.family import latents
 from lddr.latents.gaussian import Gaussian
+from lddr.latents.rounded import Rounded
 from lddr.networks.latent_layer import LatentLayer
 
 FAMILIES = {name: latents[name](num_latents=3) for name in latents}
+FAMILIES |= {f"categorical, {name}": Categorical(num_latents=3, **{name: True}) for name in ("hard", "learn_positions")}
 
 
 def outputs_for(layer, batch=5):
@@ -26,7 +28,12 @@ def test_every_family_gives_the_same_shapes(settings):
         assert tensor.isfinite().all()
     assert (latent.kl >= 0).all()
     assert (latent.variance >= 0).all()
-    assert layer.cross_log_density(latent).shape == (5, 5, 3)
+    if settings.has_densities:
+        assert layer.cross_log_density(latent).shape == (5, 5, 3)
+    else:
+        with pytest.raises(NotImplementedError):
+            layer.cross_log_density(latent)
+    assert settings.shown(latent)[0].numel() == settings.numbers_shown
     assert {name for name, _ in layer.named_parameters()} == set(settings.weights())
 
 
@@ -35,8 +42,29 @@ def test_without_noise_the_sample_is_the_representation(settings):
     layer = LatentLayer(settings)
     latent = layer(outputs_for(layer))
     assert torch.allclose(latent.z, latent.mean)
+    assert torch.equal(layer(outputs_for(layer), hard=settings.rounds_codes).z, latent.z)
+
+
+@pytest.mark.parametrize("settings", FAMILIES.values(), ids=FAMILIES)
+def test_with_noise_of_scale_0_it_is_what_a_training_sample_spreads_around(settings):
+    layer = LatentLayer(settings)
     silent = layer(outputs_for(layer), layer.family.noise(5, torch.Generator().manual_seed(1)), 0.0)
-    assert torch.allclose(silent.z, latent.mean, atol=1e-6)
+    assert torch.allclose(silent.z, layer(outputs_for(layer), hard=settings.rounds_samples).z, atol=1e-6)
+
+
+@pytest.mark.parametrize("settings", FAMILIES.values(), ids=FAMILIES)
+def test_hard_samples_and_rounded_codes_are_values_and_the_posterior_agrees(settings):
+    if not settings.is_discrete:
+        pytest.skip("has no values")
+    layer = LatentLayer(settings)
+    latent, values = layer(outputs_for(layer), hard=True), settings.values(layer)
+    assert (values.diff() >= 0).all()  # in rising order
+    posterior = settings.posterior(latent)
+    assert torch.allclose(posterior.sum(2), torch.ones(5, 3))
+    likeliest = values.gather(1, posterior.argmax(2).T).T
+    assert torch.equal(latent.z, likeliest)
+    if settings.rounds_codes:
+        assert torch.equal(latent.mean, likeliest)
 
 
 @pytest.mark.parametrize("settings", FAMILIES.values(), ids=FAMILIES)
@@ -44,7 +72,8 @@ def test_noise_depends_on_the_generator_alone(settings):
     layer = LatentLayer(settings)
     one, same, other = (layer.family.noise(4, torch.Generator().manual_seed(seed)) for seed in (7, 7, 8))
     assert torch.equal(one, same)
-    assert not torch.equal(one, other)
+    assert torch.equal(one, other) == (not one.numel())  # what is rounded and not drawn has none
+    assert one.numel() or isinstance(settings, Rounded)
 
 
 def test_gaussian_latents_against_torch():

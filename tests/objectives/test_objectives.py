@@ -34,7 +34,9 @@ def latent(layer):
 
 @pytest.mark.parametrize("name", list(objectives))
 def test_every_objective_is_defined_for_every_family(name, layer, latent):
-    moment = at(5, layer, lambda z: z.mean())
+    if objectives[name].needs_densities and not layer.family.has_densities:
+        pytest.skip("refused when it is configured")
+    moment = at(5, layer, lambda latent: latent.z.mean())
     penalties = objectives[name]().penalties(latent, moment)
     assert all(value.shape == () and value.isfinite() for value in penalties.values())
     (slope,) = torch.autograd.grad(sum(penalties.values(), latent.mean.sum()), latent.mean)
@@ -46,18 +48,22 @@ def test_an_autoencoder_adds_nothing(layer, latent):
 
 
 def test_beta_1_and_no_weight_are_the_plain_bound(layer, latent):
-    moment = at(0, layer, lambda z: z.mean())
+    moment = at(0, layer, lambda latent: latent.z.mean())
     plain = sum(Elbo().penalties(latent, moment).values())
     assert torch.isclose(plain, mean_kl(latent))
     for same in (Beta(1.0), TotalCorrelation(1.0), AdversarialCorrelation(0.0), DipI(0.0), DipII(0.0)):
+        if same.needs_densities and not layer.family.has_densities:
+            continue
         assert torch.isclose(sum(same.penalties(latent, moment).values()), plain)
 
 
 def test_weights_weigh(layer, latent):
-    moment = at(0, layer, lambda z: z.sum())
+    moment = at(0, layer, lambda latent: latent.z.sum())
     kl = mean_kl(latent)
     assert torch.isclose(Beta(3.0).penalties(latent, moment)["kl"], 3 * kl)
     assert torch.isclose(AdversarialCorrelation(7.0).penalties(latent, moment)["total_correlation"], 7 * latent.z.sum())
+    if not layer.family.has_densities:
+        return
     correlation = terms.total_correlation(layer.cross_log_density(latent))
     assert torch.isclose(TotalCorrelation(5.0).penalties(latent, moment)["total_correlation"], 4 * correlation)
 

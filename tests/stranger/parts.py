@@ -86,10 +86,10 @@ class GuessObjective(Objective):
     critic_weight: float = setting(1.0, "Weight of the critic.", at_least=0)
 
     def penalties(self, latent, moment):
-        return {"kl": mean_kl(latent), "critic": self.critic_weight * moment.verdict(latent.z)}
+        return {"kl": mean_kl(latent), "critic": self.critic_weight * moment.verdict(latent)}
 
-    def adversary(self, num_latents):
-        return Guess(nn.Sequential(nn.Linear(num_latents, 1)), 1e-3)
+    def adversary(self, inputs):
+        return Guess(nn.Sequential(nn.Linear(inputs, 1)), 1e-3)
 
 
 @datasets.register("stripes")

@@ -32,6 +32,7 @@ class Latent:
     kl: Tensor  # (batch, latents): KL(posterior || prior)
     parameters: Tensor  # (batch, latents, …): of the posterior, as its family writes them
     sample: Tensor  # z, or what z is made of: discrete, (batch, latents, values) on the simplex
+    unrounded: Tensor | None = None  # (batch, latents): z before it was rounded, from families that round in training
 
     @cached_property
     def variance(self) -> Tensor:
@@ -57,6 +58,7 @@ class LatentFamily(Settings, ABC):
     is_discrete: ClassVar[bool] = False  # whether a latent has a list of values that it can be rounded to
     supervisions: ClassVar[tuple[str, ...]] = ()  # the losses on labelled images it knows
     masking: ClassVar[tuple[str, ...]] = ()  # those that leave a latent only as many values as its factor has
+    has_densities: ClassVar[bool] = True  # whether posteriors can be compared: `cross_log_density`
 
     num_latents: int = setting(10, "How many latents.", at_least=1)
 
@@ -70,12 +72,31 @@ class LatentFamily(Settings, ABC):
     def prior_variance(self) -> float:
         """Of one latent under the prior."""
 
+    @property
+    def rounds_samples(self) -> bool:
+        """Whether the decoder sees rounded values while the model trains."""
+        return False
+
+    @property
+    def rounds_codes(self) -> bool:
+        """Whether the representation is rounded, and what the decoder sees of it at test time."""
+        return self.rounds_samples
+
+    @property
+    def numbers_shown(self) -> int:
+        """How many numbers an adversary sees of the latents of an image."""
+        return self.num_latents
+
     def constants(self) -> dict[str, Tensor]:
         """Tensors that never train."""
         return {}
 
     def weights(self) -> dict[str, Tensor]:
-        """Tensors that train with the networks, as they begin."""
+        """Tensors that train with the networks, as they begin; they never decay."""
+        return {}
+
+    def drawn_weights(self, generator: torch.Generator) -> dict[str, Tensor]:
+        """Those of its weights that begin by chance, from the generator alone."""
         return {}
 
     @abstractmethod
@@ -92,13 +113,21 @@ class LatentFamily(Settings, ABC):
     ) -> Latent:
         """From the encoder's outputs (batch, latents, outputs_per_latent) to the latents.
 
-        Without noise, z is the representation; `hard` rounds it to one of the latent's values, where it has them, and
-        lets gradients pass straight through.
+        `hard` rounds z to one of the latent's values, where it has them, and lets gradients pass straight through.
+        Without noise, and as hard as `rounds_codes` says, z is the representation.
         """
 
-    @abstractmethod
+    def losses(self, layer: LatentLayer, latent: Latent) -> dict[str, Tensor]:
+        """Weighted losses of its own, by name, which are added whatever the objective is."""
+        return {}
+
+    def shown(self, latent: Latent) -> Tensor:
+        """What an adversary sees: (batch, latents), or (batch, latents, …) where a latent is several numbers."""
+        return latent.z
+
     def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
         """For every pair of images, log q(z_i of image b | image c): (batch, batch, latents)."""
+        raise NotImplementedError(f"{type(self).__name__} says that it has densities, but has none")
 
     @abstractmethod
     def posterior(self, latent: Latent) -> Tensor:

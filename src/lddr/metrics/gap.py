@@ -132,16 +132,16 @@ def loss_penalty(trained: "Trained") -> "Penalty":
     from lddr.objectives.objective import Moment, mean_kl
 
     adversary = trained.adversary()
-    objective, vae = trained.config.objective, trained.vae
+    objective, family, vae = trained.config.objective, trained.config.latent, trained.vae
     moment = Moment(
         objective.schedule(trained.config.training.steps),
         vae.family,
         vae.decoder,
-        adversary.judge if adversary else None,
+        (lambda latent: adversary.judge(family.shown(latent))) if adversary else None,
     )
 
     def penalty(latent: "Latent") -> "Tensor":
-        penalties = objective.penalties(latent, moment)
+        penalties = objective.penalties(latent, moment) | family.losses(vae.family, latent)
         return torch.stack([-mean_kl(latent), *penalties.values()]).sum()
 
     return penalty

@@ -49,9 +49,18 @@ class LatentLayer(nn.Module):
         """The active values, None when all are."""
         return self.active if self._is_masked else None
 
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw anew what begins by chance."""
+        for name, tensor in self.family.drawn_weights(generator).items():
+            self.get_parameter(name).copy_(tensor)
+
     def forward(
-        self, outputs: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool = False
+        self, outputs: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool | None = None
     ) -> Latent:
+        """Hard or soft as asked for; else as the family does it, with noise in training and without at test time."""
+        if hard is None:
+            hard = self.family.rounds_codes if noise is None else self.family.rounds_samples
         parameters = outputs.float().unflatten(1, (self.family.num_latents, self.family.outputs_per_latent))
         return self.family.latent(self, parameters, noise, scale, hard)
 

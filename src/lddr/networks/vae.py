@@ -25,10 +25,11 @@ class VAE(nn.Module):
     def initialise(self, generator: torch.Generator) -> "VAE":
         """Draw all weights anew."""
         initialise(self, generator, self.initialiser)
+        self.family.initialise(generator)
         return self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def encode(
-        self, images: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool = False
+        self, images: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool | None = None
     ) -> Latent:
         return self.family(self.encoder(images), noise, scale, hard)
 

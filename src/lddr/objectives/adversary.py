@@ -32,7 +32,7 @@ class Adversary(ABC):
 
     @abstractmethod
     def rivals(self, codes: Tensor, drawn: Tensor) -> Tensor:
-        """What it shall tell the codes from, (batch, latents), made of them (detached) and of what was drawn."""
+        """What it shall tell the codes from, of their shape, made of them (detached) and of what was drawn."""
 
     @abstractmethod
     def loss(self, outputs: Tensor, rivals: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ class Adversary(ABC):
 
     def judge(self, z: Tensor) -> Tensor:
         """The verdict on codes, by a network that does not learn from it."""
-        return self.verdict(self.network(z).float())
+        return self.verdict(self.network(z.flatten(1)).float())
 
     def meet(self, z: Tensor, drawn: Tensor) -> Tensor:
         """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights."""
@@ -56,6 +56,7 @@ class Adversary(ABC):
 
     def _outputs(self, codes: Tensor, rivals: Tensor) -> tuple[Tensor, ...]:
         """Of both; in one pass where a pass costs the same however many codes there are."""
+        codes, rivals = codes.flatten(1), rivals.flatten(1)  # a latent may be several numbers
         if codes.device.type == "cpu":
             return self.network(codes).float(), self.network(rivals).float()
         return self.network(torch.cat([codes, rivals])).float().chunk(2)

@@ -29,12 +29,12 @@ class AdversarialCorrelation(Objective):
 
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
         assert moment.verdict is not None, "this objective has an adversary"
-        return {"kl": mean_kl(latent), "total_correlation": self.gamma * moment.verdict(latent.z)}
+        return {"kl": mean_kl(latent), "total_correlation": self.gamma * moment.verdict(latent)}
 
-    def adversary(self, num_latents: int) -> Adversary:
+    def adversary(self, inputs: int) -> Adversary:
         from lddr.networks.coders import Discriminator
 
-        network = Discriminator(num_latents, self.discriminator_width)
+        network = Discriminator(inputs, self.discriminator_width)
         return _DensityRatio(network, self.discriminator_learning_rate)
 
 

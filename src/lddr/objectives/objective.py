@@ -27,7 +27,7 @@ class Moment:
     schedule: float | Tensor  # what the objective's own `schedule` says now
     layer: LatentLayer
     decoder: Callable[[Tensor], Tensor]  # z → logits of the image
-    verdict: Callable[[Tensor], Tensor] | None = None  # z → what the adversary makes of it, for objectives with one
+    verdict: Callable[[Latent], Tensor] | None = None  # what the adversary makes of them, for objectives with one
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Objective(Settings, ABC):
 
     name: ClassVar[str]  # in the registry
     grid: ClassVar[Values] = {}  # the values of its settings in the paper and in Locatello et al.
+    needs_densities: ClassVar[bool] = False  # whether it compares posteriors: `cross_log_density`
 
     @abstractmethod
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
@@ -45,8 +46,11 @@ class Objective(Settings, ABC):
         """A number of its own that changes while the model trains; its penalties find it in the moment."""
         return 0.0
 
-    def adversary(self, num_latents: int) -> Adversary | None:
-        """The network it trains beside the model, with fresh weights; None for an objective without one."""
+    def adversary(self, inputs: int) -> Adversary | None:
+        """The network it trains beside the model, with fresh weights; None for an objective without one.
+
+        It takes what the latent family shows: a number for each latent, or several.
+        """
         return None
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class TotalCorrelation(Objective):
     """KL + (β - 1) · TC, from the densities of a batch's samples under all its posteriors."""
 
+    needs_densities = True
     grid: ClassVar[Values] = {"beta": (1, 2, 4, 6, 8, 10)}
     beta: float = setting(4.0, "Weight of the total correlation, counted from 1.", at_least=0)
 

@@ -12,7 +12,8 @@ EPSILON = 1e-8
 class Adam:
     """The steps of `torch.optim.Adam(fused=True)`, bit by bit; with a decay those of AdamW.
 
-    Only weights decay, by which everything of two dimensions or more is meant; `clip` bounds the elements of gradients.
+    Only weights decay, by which everything of two dimensions or more is meant that is not `spared`; `clip` bounds the
+    elements of gradients.
     """
 
     def __init__(
@@ -22,8 +23,10 @@ class Adam:
         betas: tuple[float, float],
         decay: float = 0.0,
         clip: float = 0.0,
+        spared: Iterable[Tensor] = (),
     ) -> None:
-        self._parameters = list(parameters)
+        self._parameters, kept = list(parameters), set(map(id, spared))
+        self._decays = [parameter.dim() > 1 and id(parameter) not in kept for parameter in self._parameters]
         self.learning_rate, self.betas, self.decay, self.clip = learning_rate, betas, decay, clip
         self._steps = [torch.zeros((), device=parameter.device) for parameter in self._parameters]
         # in the parameter's memory format: the kernel walks both as flat memory, and bits depend on where a number lies
@@ -47,7 +50,7 @@ class Adam:
             torch._foreach_clamp_min_(list(gradients.values()), -self.clip)
             torch._foreach_clamp_max_(list(gradients.values()), self.clip)
         if self.decay:
-            weights = [self._parameters[number] for number in gradients if self._parameters[number].dim() > 1]
+            weights = [self._parameters[number] for number in gradients if self._decays[number]]
             _each(torch.ops.aten._foreach_mul_, weights, 1 - going * (self.learning_rate * self.decay))
         torch._fused_adam_(
             [self._parameters[number] for number in gradients],

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from lddr.config import Config
 from lddr.data.dataset import Dataset
+from lddr.latents.family import Latent
 from lddr.networks.coders import initialise
 from lddr.networks.pixel_loss import reconstruction_to_learn_by
 from lddr.networks.vae import VAE
@@ -37,8 +38,9 @@ class Learner:
         self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
         training = config.training
         rate, decay, clip = training.learning_rate, training.weight_decay, training.clip
-        self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip)
-        self.adversary = config.objective.adversary(config.latent.num_latents)
+        values = self.vae.family.parameters()
+        self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip, spared=values)
+        self.adversary = config.objective.adversary(config.latent.numbers_shown)
         if self.adversary is not None:
             network = self.adversary.network
             initialise(network, self._stream("discriminator"), config.networks.initialiser)
@@ -80,7 +82,7 @@ class Learner:
             logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
             reconstruction = reconstruction_to_learn_by(logits, inputs.images)
             moment = Moment(inputs.schedule, layer, self.vae.decoder, self._verdict(inputs.drawn))
-            penalties = self.config.objective.penalties(latent, moment)
+            penalties = self.config.objective.penalties(latent, moment) | self.config.latent.losses(layer, latent)
             if inputs.labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(inputs.labelled.images))
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
@@ -115,9 +117,11 @@ class Learner:
         if self.adversary:
             self.referee.step(halted)
 
-    def _verdict(self, drawn: Tensor | None) -> Callable[[Tensor], Tensor] | None:
-        adversary = self.adversary
-        return None if adversary is None or drawn is None else lambda z: adversary.meet(z, drawn)
+    def _verdict(self, drawn: Tensor | None) -> Callable[[Latent], Tensor] | None:
+        adversary, family = self.adversary, self.config.latent
+        if adversary is None or drawn is None:
+            return None
+        return lambda latent: adversary.meet(family.shown(latent), drawn)
 
     def _precision(self) -> AbstractContextManager:
         if self.config.training.precision == "fp32":

@@ -1,0 +1,168 @@
+"""The families that are rounded and not drawn, `fsq` and `quantised`, against numpy."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lddr.config import configure
+from lddr.data.factors import Factor, FactorGrid
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.latents.fsq import FiniteScalar
+from lddr.latents.quantised import Quantised
+from lddr.networks.latent_layer import LatentLayer
+from lddr.training.feed import Feed
+from lddr.training.learner import Learner
+
+SPACE = FactorGrid((Factor("a", 3), Factor("b", 5)))
+FACTORS = np.array([[0, 4], [2, 1], [1, 0]])
+SMALL = {"resolution": 16, "width": 4, "steps": 50, "batch_size": 16}
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(code, values):
+    """The nearest value and its place, by looking at all of them; a tie goes to the lower one."""
+    places = np.zeros(code.shape, int)
+    for at in np.ndindex(*code.shape):
+        row = values[at[-1]]
+        places[at] = min(range(len(row)), key=lambda place: (abs(code[at] - row[place]), row[place]))
+    return np.take_along_axis(values, places.T, axis=1).T, places
+
+
+@pytest.mark.parametrize("count", [2, 5, 12])
+def test_fsq_against_the_formula(count):
+    layer = LatentLayer(FiniteScalar(num_latents=3, num_categories=count))
+    outputs = numbers(50, 3)
+    latent = layer(outputs)
+    code = np.tanh(outputs.double().numpy())
+    expected = 2 * np.round((code + 1) / 2 * (count - 1)) / (count - 1) - 1
+    assert np.allclose(latent.z, expected, atol=1e-6)
+    assert np.allclose(layer(outputs, hard=False).z, code, atol=1e-6)
+    assert np.array_equal(latent.sample.argmax(2), np.round((code + 1) / 2 * (count - 1)))
+    assert torch.equal(latent.sample, torch.nn.functional.one_hot(latent.sample.argmax(2), count).float())
+
+
+def test_fsq_with_very_many_values_is_a_plain_autoencoder():
+    layer = LatentLayer(FiniteScalar(num_latents=3, num_categories=20_001))
+    outputs = numbers(20, 3).requires_grad_()
+    z = layer(outputs).z
+    assert (z - outputs.tanh()).abs().max() <= 0.5e-4 + 1e-6
+    (slope,) = torch.autograd.grad(z.sum(), outputs)
+    assert torch.allclose(slope, 1 - outputs.tanh() ** 2)
+
+
+def test_quantised_latents_against_all_distances():
+    layer = LatentLayer(Quantised(num_latents=3, num_categories=4))
+    assert torch.allclose(layer.positions, torch.tensor([-1 / 2, -1 / 6, 1 / 6, 1 / 2]).expand(3, -1))
+    with torch.no_grad():
+        layer.positions.copy_(numbers(3, 4, seed=1))  # in no order, others for every latent
+    outputs = numbers(50, 3)
+    latent = layer(outputs)
+    values = np.sort(layer.positions.detach().numpy(), axis=1)
+    assert np.array_equal(layer.family.values(layer).detach(), values)
+    expected, places = by_hand(outputs.numpy(), values)
+    assert np.array_equal(latent.z.detach(), expected)
+    assert np.array_equal(layer.family.posterior(latent).argmax(2), places)
+    assert torch.equal(layer(outputs, hard=False).z, outputs)
+
+
+@pytest.mark.parametrize("family", [FiniteScalar(num_latents=3), Quantised(num_latents=3)], ids=lambda each: each.name)
+def test_gradients_pass_straight_through(family):
+    layer = LatentLayer(family)
+    outputs, weight = numbers(8, 3).requires_grad_(), numbers(8, 3, seed=1)
+    rounded, code = layer(outputs), layer(outputs, hard=False)
+    assert not torch.equal(rounded.z, code.z)
+    for hard, soft in ((rounded.z, code.z), (rounded.mean, code.z)):
+        slopes = [torch.autograd.grad((each * weight).sum(), outputs, retain_graph=True)[0] for each in (hard, soft)]
+        assert torch.equal(*slopes)
+    assert not any(parameter.grad is not None for parameter in layer.parameters())
+
+
+def test_the_losses_of_quantised_latents_by_hand():
+    family = Quantised(num_latents=3, num_categories=4, quantisation_weight=0.3, commitment_weight=0.2)
+    layer = LatentLayer(family)
+    outputs = numbers(7, 3).requires_grad_()
+    losses = family.losses(layer, layer(outputs))
+    code = outputs.detach().double().numpy()
+    values, places = by_hand(code, layer.positions.detach().double().numpy())
+    distance = ((code - values) ** 2).mean()
+    assert losses["quantisation"].item() == pytest.approx(0.3 * distance, rel=1e-5)
+    assert losses["commitment"].item() == pytest.approx(0.2 * distance, rel=1e-5)
+    (to_values,) = torch.autograd.grad(losses["quantisation"], layer.positions)
+    expected = np.zeros((3, 4))
+    for image, latent in np.ndindex(7, 3):
+        expected[latent, places[image, latent]] += 0.3 * 2 * (values - code)[image, latent] / 21
+    assert np.allclose(to_values, expected, atol=1e-6)
+    (to_code,) = torch.autograd.grad(losses["commitment"], outputs)
+    assert np.allclose(to_code, 0.2 * 2 * (code - values) / 21, atol=1e-6)
+    for loss, other in (("quantisation", outputs), ("commitment", layer.positions)):
+        (slope,) = torch.autograd.grad(family.losses(layer, layer(outputs))[loss], other)
+        assert not slope.any()
+
+
+@pytest.mark.parametrize("family", [FiniteScalar(num_latents=1), Quantised(num_latents=1)], ids=lambda each: each.name)
+def test_a_tie_goes_to_the_lower_value(family):
+    from lddr import terms
+
+    values = torch.tensor([[-1.0, 0.0, 0.5, 0.5]])
+    codes = torch.tensor([[-0.5], [0.25], [0.5], [9.0], [-9.0]])
+    assert terms.nearest(codes, values).argmax(2).flatten().tolist() == [0, 1, 2, 2, 0]
+    even = LatentLayer(type(family)(num_latents=1, num_categories=2))
+    assert even(torch.zeros(1, 1)).z.item() == even.family.low  # half way between both
+
+
+@pytest.mark.parametrize("family", [FiniteScalar(), Quantised()], ids=lambda each: each.name)
+def test_the_posterior_is_sure_and_its_kl_a_constant(family):
+    layer = LatentLayer(family)
+    latent = layer(numbers(5, 10).requires_grad_())
+    assert torch.allclose(latent.kl, torch.tensor(math.log(family.num_categories)))
+    assert not latent.kl.requires_grad
+    assert not latent.variance.any()
+    assert family.prior_variance == pytest.approx(layer.family.values(layer)[0].var(correction=0).item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("family", [FiniteScalar(num_latents=3), Quantised(num_latents=3)], ids=lambda each: each.name)
+def test_labels_ask_for_places_between_the_first_and_the_last_value(family):
+    layer, outputs = LatentLayer(family), numbers(3, 3)
+    latent = layer(outputs.requires_grad_())
+    wanted = family.low + (family.high - family.low) * FACTORS / np.array([2, 4])
+    code = layer(outputs, hard=False).z.detach().numpy()[:, :2]
+    risk = family.risk("l2", latent, family.targets("l2", FACTORS, SPACE))
+    assert risk.item() == pytest.approx(((code - wanted) ** 2).sum(1).mean(), rel=1e-5)
+    (slope,) = torch.autograd.grad(risk, outputs)
+    assert (slope[:, :2] != 0).all()
+    assert (slope[:, 2] == 0).all()
+
+
+@pytest.mark.parametrize("latent", ["fsq", "quantised"])
+def test_what_rounding_leaves_out_is_a_sentence(latent):
+    with pytest.raises(UserError, match=f"'masked' is not for {latent} latents; choose one of: l2"):
+        configure(latent=latent, objective="elbo", dataset="circles", supervision="masked")
+    with pytest.raises(UserError, match=f"'tc' compares densities, and {latent} latents, .* have none; choose another"):
+        configure(latent=latent, objective="tc", dataset="circles")
+
+
+def test_learned_values_move_unused_ones_stay_and_none_decays():
+    config = configure(
+        latent="quantised", objective="elbo", dataset="circles", preset="quick", weight_decay=0.5, **SMALL
+    )
+    dataset = load_dataset("circles", 16)
+    learner = Learner(config, dataset, torch.device("cpu"))
+    layer, begun = learner.vae.family, learner.vae.family.positions.detach().clone()
+    with torch.no_grad():
+        layer.positions[:, 0] = -100.0  # no code is near
+    for step in range(5):
+        parts = learner.step(Feed(learner, dataset).inputs(step))
+    assert {"quantisation", "commitment"} <= set(parts)
+    assert (layer.positions[:, 0] == -100).all()
+    assert not torch.equal(layer.positions[:, 1:], begun[:, 1:])
+    assert torch.isclose(
+        parts["loss"],
+        16 * parts["reconstruction"] + sum(parts[name] for name in ("kl", "quantisation", "commitment")),
+        rtol=1e-5,
+    )
