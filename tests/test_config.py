@@ -50,7 +50,7 @@ def test_supervision_has_settings_of_its_own():
 @pytest.mark.parametrize(
     ("model", "settings", "sentence"),
     [
-        ("dvae", {"gamma": 1}, "dvae has no setting 'gamma'; models with it: factor-dvae, factor-vae"),
+        ("dvae", {"gamma": 1}, "dvae has no setting 'gamma'; models with it: factor-dvae, factor-qvae, factor-vae"),
         ("vae", {"num_categories": 8}, "vae has no setting 'num_categories'; models with it: annealed-dvae"),
         (
             "vae",

@@ -15,6 +15,7 @@ class Model:
     latent: str
     objective: str
     title: str
+    paper: str = ""  # where it is from
 
     @property
     def family(self) -> type[LatentFamily]:
@@ -61,20 +62,25 @@ class Models(Registry[Model]):
 
 
 models = Models("model", homes=("lddr.latents", "lddr.objectives"))
-for _name, _latent, _objective, _title in (
-    ("vae", "gaussian", "elbo", "VAE"),
-    ("beta-vae", "gaussian", "beta", "β-VAE"),
-    ("annealed-vae", "gaussian", "annealed", "AnnealedVAE"),
-    ("factor-vae", "gaussian", "factor", "FactorVAE"),
-    ("beta-tcvae", "gaussian", "tc", "β-TCVAE"),
-    ("dip-vae-i", "gaussian", "dip-i", "DIP-VAE-I"),
-    ("dip-vae-ii", "gaussian", "dip-ii", "DIP-VAE-II"),
-    ("dvae", "categorical", "elbo", "D-VAE"),
-    ("beta-dvae", "categorical", "beta", "β-DVAE"),
-    ("annealed-dvae", "categorical", "annealed", "AnnealedDVAE"),
-    ("factor-dvae", "categorical", "factor", "FactorDVAE"),
-    ("tc-dvae", "categorical", "tc", "TC-DVAE"),
-    ("dip-dvae-i", "categorical", "dip-i", "DIP-DVAE-I"),
-    ("dip-dvae-ii", "categorical", "dip-ii", "DIP-DVAE-II"),
+DVAE = "Friede et al. 2023"
+for _name, _latent, _objective, _title, _paper in (
+    ("vae", "gaussian", "elbo", "VAE", "Kingma & Welling 2014"),
+    ("beta-vae", "gaussian", "beta", "β-VAE", "Higgins et al. 2017"),
+    ("annealed-vae", "gaussian", "annealed", "AnnealedVAE", "Burgess et al. 2018"),
+    ("factor-vae", "gaussian", "factor", "FactorVAE", "Kim & Mnih 2018"),
+    ("beta-tcvae", "gaussian", "tc", "β-TCVAE", "Chen et al. 2018"),
+    ("dip-vae-i", "gaussian", "dip-i", "DIP-VAE-I", "Kumar et al. 2018"),
+    ("dip-vae-ii", "gaussian", "dip-ii", "DIP-VAE-II", "Kumar et al. 2018"),
+    ("dvae", "categorical", "elbo", "D-VAE", DVAE),
+    ("beta-dvae", "categorical", "beta", "β-DVAE", ""),
+    ("annealed-dvae", "categorical", "annealed", "AnnealedDVAE", ""),
+    ("factor-dvae", "categorical", "factor", "FactorDVAE", DVAE),
+    ("tc-dvae", "categorical", "tc", "TC-DVAE", ""),
+    ("dip-dvae-i", "categorical", "dip-i", "DIP-DVAE-I", ""),
+    ("dip-dvae-ii", "categorical", "dip-ii", "DIP-DVAE-II", ""),
+    ("qvae", "codebook", "elbo", "QVAE", "Baykal et al. 2024"),
+    ("factor-qvae", "codebook", "factor", "FactorQVAE", "Baykal et al. 2024"),
+    ("fsq-ae", "fsq", "autoencoder", "FSQ-AE", "Mentzer et al. 2024"),
+    ("qlae", "quantised", "autoencoder", "QLAE", "Hsu et al. 2023"),
 ):
-    models.register(_name)(Model(_latent, _objective, _title))
+    models.register(_name)(Model(_latent, _objective, _title, _paper))

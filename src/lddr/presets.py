@@ -5,6 +5,7 @@ from typing import Any
 from lddr.data.dataset import datasets
 from lddr.errors import UserError, hint
 from lddr.models import Model
+from lddr.peers import peers_balance, peers_training
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
@@ -30,13 +31,15 @@ def preset_settings(preset: str, model: Model, dataset: str, resolution: int | N
     """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
 
     `resolution` is the one that was asked for. Quick runs keep the paper's balance: the reconstruction is a sum over
-    pixels, of which a small picture has fewer.
+    pixels, of which a small picture has fewer. The D-VAE's discrete peers have settings and a balance of their own.
     """
     name = SAME_SETTINGS.get(dataset, dataset)
     if preset not in PRESETS:
         raise UserError(f"unknown preset {preset!r}; {hint(preset, PRESETS)}there are: {', '.join(PRESETS)}")
     if preset == "paper":
-        return PAPER.get(name, {})
+        settings = peers_training(model, dataset) | PAPER.get(name, {})
+        return settings | peers_balance(model, dataset, resolution, settings)
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
     side = resolution or settings.get("resolution", PAPERS_RESOLUTION)
-    return settings | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
+    settings = settings | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
+    return settings | peers_balance(model, dataset, side, settings)

@@ -103,7 +103,9 @@ def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model, settings):
 def test_an_autoencoder_learns_from_the_reconstruction_alone(latent):
     learner = learner_of(f"{latent}+autoencoder")
     loss, parts = learner.losses(inputs_of(learner))
-    assert torch.equal(loss, parts["reconstruction"])
+    own = [parts[name] for name in parts if name not in ("loss", "elbo", "reconstruction", "kl")]  # of the family
+    assert torch.isclose(loss, sum(own, parts["reconstruction"]), rtol=1e-6)
+    assert bool(own) == (latent == "quantised")
     assert parts["kl"].isfinite()  # told, though nobody is punished for it
     loss.backward()
     assert all(gradient.abs().sum() > 0 for gradient in weights_gradients(learner.vae))
@@ -118,7 +120,8 @@ def test_parts_add_up():
 
 
 @pytest.mark.parametrize(
-    ("model", "loss"), [("vae", "bce"), ("vae", "l2"), ("dvae", "cross-entropy"), ("dvae", "masked")]
+    ("model", "loss"),
+    [("vae", "bce"), ("vae", "l2"), ("dvae", "cross-entropy"), ("dvae", "masked"), ("fsq-ae", "l2"), ("qlae", "l2")],
 )
 def test_supervision_pulls_the_risk_down(model, loss):
     learner = learner_of(model, supervision=loss, labels=50, omega=10.0, learning_rate=3e-3)

@@ -19,10 +19,10 @@ from lddr.training.loop import train
 SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 250}
 TRICKS = {"schedule": "cosine", "weight_decay": 0.1, "clip": 1.0, "reconstruction_weight": 4.0}
 SUPERVISED = [
-    (model, loss)
+    (models.name_of(family, objective), loss)
     for loss, families in supervisions().items()
-    for model in models
-    if models[model].latent in families and models[model].objective in ("elbo", "factor")
+    for family in families
+    for objective in ("elbo", "factor")
 ]
 
 

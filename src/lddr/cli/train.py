@@ -25,7 +25,7 @@ def demo(out: Folder = Path("demo"), steps: Whole = None) -> None:
 
 @app.command(name="models")
 def models_(markdown: bool = False) -> None:
-    """List the models: their latents, objectives, settings with defaults, and the values the paper tries.
+    """List the models: whose they are, latents, objectives, settings with defaults, and the values the paper tries.
 
     Args:
         markdown: Print every setting there is instead, as a Markdown table.
@@ -48,7 +48,8 @@ def models_(markdown: bool = False) -> None:
         for name in (name for name in models if models[name].latent == family):
             goal = models[name].goal
             own = [_with_values(setting, rule.default, goal.grid) for setting, rule in rules_of(goal).items()]
-            table.add_row(name, models[name].title, goal.name, "\n".join(own))
+            named = "\n".join(filter(None, [name, models[name].paper and f"[dim]{models[name].paper}[/dim]"]))
+            table.add_row(named, models[name].title, goal.name, "\n".join(own))
     Console().print(table)
 
 

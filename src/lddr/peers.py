@@ -1,0 +1,61 @@
+"""What the D-VAE's discrete peers are published with: settings of their trainings, and the balance of their losses.
+
+Their reconstruction is a mean over pixels and channels, ours is a sum: it is weighed so that their other weights hold
+as they are. The networks are ours.
+"""
+
+from typing import Any
+
+from lddr.data.dataset import datasets
+from lddr.models import Model
+
+Point = tuple[str, str]  # latent, objective
+TRIPOD: dict[str, Any] = {"learning_rate": 2e-4, "steps": 250_000}
+QLAE = {"learning_rate": 1e-3, "batch_size": 128, "steps": 200_000}
+QVAE = {"learning_rate": 1e-3, "schedule": "cosine", "batch_size": 512, "steps": 100_000, "num_latents": 12}
+TRAINING: dict[Point, dict[str, Any]] = {
+    ("fsq", "autoencoder"): TRIPOD,
+    ("fsq", "tripod"): TRIPOD,
+    ("quantised", "autoencoder"): QLAE,
+    ("codebook", "elbo"): QVAE,
+    ("codebook", "factor"): QVAE,
+}
+CLIP, DECAY = {"clip": 1.0}, {"weight_decay": 0.1}
+QUANTISATION, ON_DSPRITES = 0.01, 0.001  # weights of QLAE's two losses
+ON_SHAPES3D = {"multi_information_weight": 1e-4, "hessian_weight": 1e-2}
+ON_MPI3D = {"multi_information_weight": 1e-8, "hessian_weight": 1e-4}
+USUAL_LATENTS, USUAL_SHAPE = 10, (64, 64, 3)
+
+
+def peers_training(model: Model, dataset: str) -> dict[str, Any]:
+    """How long, in which steps and with how many latents a peer is trained; nothing for other points of the grid."""
+    point = (model.latent, model.objective)
+    settings = TRAINING.get(point, {})
+    factors = len(datasets[dataset].space.factors) if dataset in datasets else 0
+    return settings | {"num_latents": 2 * factors} if point == ("quantised", "autoencoder") and factors else settings
+
+
+def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a peer's losses weigh beside each other, and what holds its weights back, on pictures of this size.
+
+    FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels: all that is
+    divided here by what the KL of a latent weighs.
+    """
+    height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
+    numbers, latents = (side or height) ** 2 * channels, settings.get("num_latents", USUAL_LATENTS)
+    weight = ON_DSPRITES if dataset == "dsprites" else QUANTISATION
+    match model.latent, model.objective:
+        case "fsq", "autoencoder" | "tripod":
+            penalties = ON_MPI3D if dataset.startswith("mpi3d") else ON_SHAPES3D
+            return CLIP | penalties | {"reconstruction_weight": 1 / numbers}
+        case "quantised", "autoencoder":
+            return CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
+        case "quantised", _:  # beside a reconstruction that is a sum
+            return _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
+        case "codebook", "elbo" | "factor":
+            return {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
+    return {}
+
+
+def _quantisation(weight: float) -> dict[str, Any]:
+    return {"quantisation_weight": weight, "commitment_weight": weight}

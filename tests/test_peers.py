@@ -1,0 +1,53 @@
+"""The presets of the D-VAE's discrete peers are what is published, in our units."""
+
+import pytest
+
+from lddr.config import configure
+
+
+@pytest.mark.parametrize(
+    ("dataset", "numbers"), [("dsprites", 64 * 64), ("color_dsprites", 64 * 64 * 3), ("shapes3d", 64 * 64 * 3)]
+)
+@pytest.mark.parametrize("model", ["fsq-ae", "qlae"])
+def test_the_reconstruction_is_a_mean_over_pixels_and_channels(model, dataset, numbers):
+    config = configure(model, dataset)
+    assert config.training.reconstruction_weight == 1 / numbers
+    assert configure(model, dataset, resolution=32).training.reconstruction_weight == 4 / numbers
+    assert config.training.clip == 1
+
+
+def test_qlae_as_published():
+    config = configure("qlae", "shapes3d")
+    assert (config.latent.num_categories, config.latent.num_latents) == (10, 12)  # twice the factors
+    assert (config.latent.quantisation_weight, config.latent.commitment_weight) == (0.01, 0.01)
+    assert configure("qlae", "dsprites").latent.commitment_weight == 0.001
+    training = config.training
+    assert (training.weight_decay, training.learning_rate, training.batch_size) == (0.1, 1e-3, 128)
+    assert (training.steps, training.schedule) == (200_000, "constant")
+
+
+def test_factor_qvae_as_published():
+    """Mean over pixels + 1e-3 · mean KL of 12 latents + 1e-4 · TC, divided by 1e-3 / 12."""
+    config = configure("factor-qvae", "shapes3d")
+    weight = 1e-3 / 12
+    assert config.training.reconstruction_weight == pytest.approx(1 / (64 * 64 * 3) / weight)
+    assert config.objective.gamma == pytest.approx(1e-4 / weight)
+    assert (config.latent.num_latents, config.latent.num_categories) == (12, 64)
+    assert (config.training.batch_size, config.training.steps) == (512, 100_000)
+    assert (config.training.learning_rate, config.training.schedule) == (1e-3, "cosine")
+    assert configure("qvae", "shapes3d").training == config.training
+
+
+def test_elsewhere_on_the_grid_the_weights_of_quantised_latents_go_with_the_reconstruction():
+    published, other = configure("qlae", "shapes3d"), configure("quantised+factor", "shapes3d")
+    ratios = [each.latent.commitment_weight / each.training.reconstruction_weight for each in (published, other)]
+    assert ratios[0] == pytest.approx(ratios[1])
+    assert other.training.steps == 300_000
+
+
+def test_quick_runs_keep_the_balance_and_the_papers_points_know_nothing_of_it():
+    for model in ("fsq-ae", "qlae"):
+        quick = configure(model, "dsprites", "quick")
+        assert quick.training.reconstruction_weight == 1 / 32**2
+        assert quick.training.steps == configure("dvae", "dsprites", "quick").training.steps
+    assert configure("dvae", "dsprites").training.changes() == {}
