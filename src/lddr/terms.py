@@ -137,6 +137,53 @@ def dip_penalty(covariance: Tensor, off_diagonal_weight: float, diagonal_weight:
     return off_diagonal_weight * off_diagonal.square().sum() + diagonal_weight * (diagonal - 1).square().sum()
 
 
+def deviation(codes: Tensor) -> Tensor:  # (batch, latents) → (latents,)
+    """Standard deviation over the batch + 1e-6; codes that are all the same get no gradient from it."""
+    return codes.var(0, correction=0).clamp(min=1e-14).sqrt() + 1e-6
+
+
+def multi_information(z: Tensor, deviation: Tensor) -> Tensor:  # (batch, latents), (latents,) → ()
+    """Tripod's kernel-based latent multi-information: mean_b [log q(z_b) - Σ_k log q_k(z_bk)].
+
+    The densities are means of Gaussian kernels at the batch's codes. Those of the marginals are as wide as the latents'
+    deviation, those of the joint s times that, s = (4 / (n + 2))^(1 / (n + 4)) B^(-1 / (n + 4)) (Silverman).
+    """
+    batch, latents = z.shape
+    silverman = (4 / (latents + 2) / batch) ** (1 / (latents + 4))
+    squared = ((z[:, None] - z) / deviation).square()  # (batch, batch, latents)
+    joint = (squared.sum(-1) / (-2 * silverman**2)).logsumexp(1)  # (batch,), and so are the marginals
+    marginals = (squared / -2).logsumexp(1).sum(-1)
+    return (joint - marginals).mean() + (latents - 1) * math.log(batch) - latents * math.log(silverman)
+
+
+DISTANCE = 0.1  # ε: how far from the codes the decoder is asked for its curvature, in deviations of the latents
+
+
+def directions(shape: tuple[int, int], generator: torch.Generator) -> Tensor:  # (2, 2, batch, latents)
+    """Two Rademacher and two standard normal directions for every code, where the generator lives."""
+    signs = torch.randint(2, (2, *shape), generator=generator, device=generator.device) * 2.0 - 1
+    return torch.stack([signs, torch.randn((2, *shape), generator=generator, device=generator.device)])
+
+
+def neighbours(z: Tensor, deviation: Tensor, directions: Tensor) -> Tensor:  # (8 x batch, latents)
+    """Where the decoder is asked for its curvature: z + h and z - h for all directions v; h = ε · deviation · v."""
+    steps = DISTANCE * deviation * directions  # (2, 2, batch, latents)
+    return torch.stack([z + steps, z - steps], 2).flatten(0, 3)
+
+
+def hessian_ratio(outputs: Tensor) -> Tensor:  # (8 x batch, …) → ()
+    """Tripod's normalised Hessian penalty of a function, from its outputs at the `neighbours` of z.
+
+    Second differences P = [f(z + h) - 2 f(z) + f(z - h)] / ε² are vᵀHv, with H the Hessian in units of the deviations.
+    Their variance over Rademacher v is 2 Σ_{i≠j} H_ij², over normal v 2 Σ_ij H_ij². This is the ratio of both, each
+    estimated from two directions as (P₁ - P₂)² / 2, where f(z) drops out, and averaged over outputs and codes.
+    """
+    # averaged over codes first, not as published: a decoder of ReLUs is flat around many a code, where 0 / 0 explodes
+    first, second = outputs.unflatten(0, (2, 2, 2, -1)).sum(2).unbind(1)  # (2, batch, …): f(z + h) + f(z - h)
+    mixed, whole = ((first - second) / DISTANCE**2).square().flatten(1).mean(1) / 2
+    return mixed / (whole + 1e-10)
+
+
 def permutations(shape: tuple[int, int], generator: torch.Generator) -> Tensor:  # (batch, latents)
     """A permutation of the batch for every latent, where the generator lives."""
     return torch.rand(shape, generator=generator, device=generator.device).argsort(0)

@@ -109,6 +109,28 @@ def test_broadcast_decoder_is_the_plain_network(shape):
     assert_same_network(BroadcastDecoder(2, shape, 4), plain_broadcast_decoder(2, shape), latents_of(2))
 
 
+@pytest.mark.parametrize(
+    ("decoder", "shapes"),
+    [
+        (Decoder(3, (64, 64, 1), 4), [(8, 4, 4), (8, 8, 8), (4, 16, 16), (4, 32, 32)]),
+        (BroadcastDecoder(3, (16, 16, 1), 4), [(8, 19, 19), (8, 16, 16)]),  # padded for the next
+    ],
+    ids=["deconvolution", "broadcast"],
+)
+def test_hidden_layers_lead_to_the_image_and_have_gradients(decoder, shapes):
+    latents = latents_of().requires_grad_()
+    hidden = drawn(decoder).hidden(latents)
+    assert [each.shape[1:] for each in hidden] == shapes
+    assert all((each >= 0).all() and each.is_contiguous(memory_format=torch.channels_last) for each in hidden)
+    last = list(decoder.children())[-1][-1]
+    assert torch.equal(last(hidden[-1]), decoder(latents))
+    sum(each.sum() for each in hidden).backward()
+    assert latents.grad.abs().sum() > 0
+    assert all(
+        (weight.grad is None) == (weight is last.weight or weight is last.bias) for weight in decoder.parameters()
+    )
+
+
 def test_discriminator_is_the_plain_network():
     layers = [nn.Linear(3, 7), nn.LeakyReLU(0.2), nn.Linear(7, 7), nn.LeakyReLU(0.2), nn.Linear(7, 2)]
     assert_same_network(Discriminator(3, hidden=7, layers=2, slope=0.2), nn.Sequential(*layers), latents_of(batch=9))
@@ -177,7 +199,7 @@ def test_nothing_is_copied_between_convolutions_and_full_layers():
     encoder.convolutions.register_forward_hook(lambda _, given, result: places.append(result.data_ptr()))
     encoder.head.register_forward_pre_hook(lambda _, given: places.append(given[0].data_ptr()))
     decoder.stem.register_forward_hook(lambda _, given, result: places.append(result.data_ptr()))
-    decoder.deconvolutions.register_forward_pre_hook(lambda _, given: places.append(given[0].data_ptr()))
+    decoder.deconvolutions[0].register_forward_pre_hook(lambda _, given: places.append(given[0].data_ptr()))
     encoder(images_of((16, 16, 1)))
     decoder(latents_of())
     assert places[0] == places[1]

@@ -15,9 +15,9 @@ from lddr.objectives.total_correlation import TotalCorrelation
 LAYERS = {name: LatentLayer(latents[name](num_latents=3)) for name in latents}
 
 
-def at(schedule, layer, verdict=None):
-    """A moment of a training whose decoder gives one pixel."""
-    return Moment(schedule, layer, lambda z: z.sum(1), verdict)
+def at(schedule, layer, verdict=None, drawn=None):
+    """A moment of a training whose decoder gives one pixel, from one hidden layer."""
+    return Moment(schedule, layer, lambda z: z.sum(1), lambda z: [z.sin().cumsum(1).square()], drawn, verdict)
 
 
 @pytest.fixture(params=LAYERS)
@@ -36,8 +36,9 @@ def latent(layer):
 def test_every_objective_is_defined_for_every_family(name, layer, latent):
     if objectives[name].needs_densities and not layer.family.has_densities:
         pytest.skip("refused when it is configured")
-    moment = at(5, layer, lambda latent: latent.z.mean())
-    penalties = objectives[name]().penalties(latent, moment)
+    objective = objectives[name]()
+    drawn = objective.draw(latent.z.shape, torch.Generator().manual_seed(0))
+    penalties = objective.penalties(latent, at(5, layer, lambda latent: latent.z.mean(), drawn))
     assert all(value.shape == () and value.isfinite() for value in penalties.values())
     (slope,) = torch.autograd.grad(sum(penalties.values(), latent.mean.sum()), latent.mean)
     assert slope.isfinite().all()

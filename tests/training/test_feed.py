@@ -66,7 +66,12 @@ def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
 
 @pytest.mark.parametrize(
     ("model", "settings"),
-    [("annealed-vae", {"schedule": "cosine"}), ("factor-dvae", {}), ("dvae", {"supervision": "masked", "labels": 20})],
+    [
+        ("annealed-vae", {"schedule": "cosine"}),
+        ("factor-dvae", {}),
+        ("dvae", {"supervision": "masked", "labels": 20}),
+        ("categorical+nhp", {}),
+    ],
 )
 @pytest.mark.parametrize("largest", [blocks.BLOCK_BYTES, 200_000])
 def test_blocks_made_ahead_hold_the_same_numbers(model, settings, largest, monkeypatch):
@@ -76,7 +81,7 @@ def test_blocks_made_ahead_hold_the_same_numbers(model, settings, largest, monke
     plain, ahead = Feed(learner, dataset), Feed(learner, dataset, ahead=True)
     for step in (0, 1, 99, 100, 101, 137, 199, 7, 200, 249):  # over the ends of blocks, and back
         one, other = plain.inputs(step), ahead.inputs(step)
-        for name in ("images", "noise", "drawn"):
+        for name in ("images", "noise", "drawn", "challenge"):
             assert getattr(one, name) is getattr(other, name) is None or torch.equal(
                 getattr(one, name), getattr(other, name)
             )

@@ -84,7 +84,7 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
 
 
 @pytest.mark.parametrize("settings", [{}, {"schedule": "cosine", "weight_decay": 0.1, "clip": 0.01}])
-@pytest.mark.parametrize("model", ["vae", "factor-dvae"])
+@pytest.mark.parametrize("model", ["vae", "factor-dvae", "categorical+tripod"])
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model, settings):
     whole = learner_of(model, **settings)
     for step in range(6):
@@ -140,8 +140,9 @@ def test_the_risk_is_that_of_an_image_or_of_the_batch():
     assert weights["batch"] == pytest.approx(3.0 * 16)
 
 
-def test_bf16_is_near_fp32():
-    learners = [learner_of("dvae", precision=precision) for precision in ("fp32", "bf16")]
+@pytest.mark.parametrize("model", ["dvae", "categorical+nhp"])  # a curvature of rounded numbers would be far off
+def test_bf16_is_near_fp32(model):
+    learners = [learner_of(model, precision=precision) for precision in ("fp32", "bf16")]
     losses = [learner.losses(inputs_of(learner))[0].item() for learner in learners]
     assert abs(losses[0] - losses[1]) < 0.02 * abs(losses[0])
     assert losses[0] != losses[1]

@@ -13,6 +13,7 @@ CASES = [
     ("annealed-vae", {"capacity_steps": 5, "schedule": "cosine"}),
     ("factor-dvae", {"discriminator_width": 20, "weight_decay": 0.1}),
     ("dvae", {"supervision": "masked", "labels": 20, "omega": 5.0}),
+    ("gaussian+tripod", {}),
 ]
 
 

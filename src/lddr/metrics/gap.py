@@ -130,17 +130,18 @@ def loss_penalty(trained: "Trained") -> "Penalty":
     import torch
 
     from lddr.objectives.objective import Moment, mean_kl
+    from lddr.training.draws import torch_stream
 
     adversary = trained.adversary()
     objective, family, vae = trained.config.objective, trained.config.latent, trained.vae
-    moment = Moment(
-        objective.schedule(trained.config.training.steps),
-        vae.family,
-        vae.decoder,
-        (lambda latent: adversary.judge(family.shown(latent))) if adversary else None,
-    )
+    schedule = objective.schedule(trained.config.training.steps)
+    verdict = (lambda latent: adversary.judge(family.shown(latent))) if adversary else None
 
     def penalty(latent: "Latent") -> "Tensor":
+        batch, latents = latent.z.shape
+        drawn = objective.draw((batch, latents), torch_stream(0, "gap"))  # the same for soft and hard
+        drawn = None if drawn is None else drawn.to(trained.device)
+        moment = Moment(schedule, vae.family, vae.decoder, vae.decoder.hidden, drawn, verdict)
         penalties = objective.penalties(latent, moment) | family.losses(vae.family, latent)
         return torch.stack([-mean_kl(latent), *penalties.values()]).sum()
 

@@ -67,8 +67,15 @@ class Decoder(nn.Module):
         )
 
     def forward(self, latents: Tensor) -> Tensor:
+        return self.deconvolutions[-1](self.hidden(latents)[-1])
+
+    def hidden(self, latents: Tensor) -> list[Tensor]:
+        """What the FC layers give and every image on the way, (batch, channels, height, width), before the last."""
         features = self.stem(latents).unflatten(1, self.smallest)
-        return self.deconvolutions(features.permute(0, 3, 1, 2))  # channels last in memory: no copy
+        images = [features.permute(0, 3, 1, 2)]  # channels last in memory: no copy
+        for deconvolution in list(self.deconvolutions)[:-1]:
+            images.append(deconvolution(images[-1]))
+        return images
 
 
 class BroadcastDecoder(nn.Module):
@@ -84,7 +91,12 @@ class BroadcastDecoder(nn.Module):
         )
 
     def forward(self, latents: Tensor) -> Tensor:
-        return self.convolutions(latents)
+        return self.convolutions[-1](self.hidden(latents)[-1])
+
+    def hidden(self, latents: Tensor) -> list[Tensor]:
+        """Every image before the last, (batch, channels, height, width), the first with its border."""
+        first = self.convolutions[0](latents)
+        return [first, self.convolutions[1](first)]
 
 
 class Discriminator(nn.Module):

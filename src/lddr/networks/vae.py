@@ -8,7 +8,7 @@ from lddr.latents.family import Latent, LatentFamily
 from lddr.networks.coders import BroadcastDecoder, Decoder, Encoder, initialise
 from lddr.networks.latent_layer import LatentLayer
 
-DECODERS = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
+DECODERS: dict[str, type[Decoder | BroadcastDecoder]] = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
 
 
 class VAE(nn.Module):

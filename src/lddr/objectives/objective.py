@@ -11,6 +11,7 @@ from lddr.registry import Registry
 from lddr.settings import Settings, claims
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from lddr.latents.family import Latent
@@ -27,6 +28,8 @@ class Moment:
     schedule: float | Tensor  # what the objective's own `schedule` says now
     layer: LatentLayer
     decoder: Callable[[Tensor], Tensor]  # z → logits of the image
+    hidden: Callable[[Tensor], list[Tensor]]  # z → what the layers before give, in full precision
+    drawn: Tensor | None = None  # by the objective's own `draw`
     verdict: Callable[[Latent], Tensor] | None = None  # what the adversary makes of them, for objectives with one
 
 
@@ -45,6 +48,10 @@ class Objective(Settings, ABC):
     def schedule(self, step: int) -> float:
         """A number of its own that changes while the model trains; its penalties find it in the moment."""
         return 0.0
+
+    def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor | None:
+        """The chance in its penalties for codes of this shape, (batch, latents), from the generator alone, if any."""
+        return None
 
     def adversary(self, inputs: int) -> Adversary | None:
         """The network it trains beside the model, with fresh weights; None for an objective without one.

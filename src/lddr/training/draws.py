@@ -29,17 +29,20 @@ class Draws:
     labelled: int  # images that have labels
 
     def at(self, step: int) -> Numbers:
-        """Pictures as bytes or by number, noise, schedules; where they are wanted, permutation and labelled images."""
+        """Pictures as bytes or by number, noise, schedules; what objective and adversary want; labelled images."""
         training, latent = self.config.training, self.config.latent
         seed, size = training.seed, training.batch_size
+        shape = (size, latent.num_latents)
         numbers = {
             "pictures": self._pictures(step),
             "noise": latent.noise(size, torch_stream(seed, "noise", step)),
             "schedules": torch.tensor(self._schedules(step), dtype=torch.float64),
         }
+        drawn = self.config.objective.draw(shape, torch_stream(seed, "objective", step))
+        if drawn is not None:
+            numbers["objective"] = drawn
         if self.adversary is not None:
-            generator = torch_stream(seed, "permutation", step)
-            numbers["permutation"] = self.adversary.draw((size, latent.num_latents), generator)
+            numbers["permutation"] = self.adversary.draw(shape, torch_stream(seed, "permutation", step))
         if self.labelled:
             chosen = stream(seed, "labelled batch", step).integers(self.labelled, size=size)
             numbers["labelled"] = torch.from_numpy(chosen)

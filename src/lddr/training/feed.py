@@ -55,7 +55,8 @@ class Feed:
         schedules = numbers["schedules"]  # doubles where they need not travel
         scale, rate, other = schedules.tolist() if schedules.dtype == torch.float64 else schedules.unbind()
         labelled = self._labelled and Labelled(*(each[numbers["labelled"]] for each in self._labelled))
-        return Inputs(_as_floats(pictures), numbers["noise"], numbers.get("permutation"), labelled, scale, rate, other)
+        drawn, challenge = numbers.get("objective"), numbers.get("permutation")
+        return Inputs(_as_floats(pictures), numbers["noise"], drawn, challenge, labelled, scale, rate, other)
 
     def _fits(self) -> bool:
         if self.device.type != "cuda" or not self.dataset.is_fixed:

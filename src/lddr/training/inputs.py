@@ -21,7 +21,8 @@ class Inputs:
 
     images: Tensor  # (batch, channels, height, width) in [0, 1]
     noise: Tensor  # of the latents
-    drawn: Tensor | None  # by the adversary
+    drawn: Tensor | None  # by the objective
+    challenge: Tensor | None  # drawn by the adversary
     labelled: Labelled | None
     noise_scale: Number
     learning_rate: Number

@@ -77,12 +77,12 @@ class Learner:
 
         No weight changes; an adversary's gradients are left where its optimiser finds them.
         """
-        layer, training = self.vae.family, self.config.training
+        training = self.config.training
         with self._precision():
             logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
             reconstruction = reconstruction_to_learn_by(logits, inputs.images)
-            moment = Moment(inputs.schedule, layer, self.vae.decoder, self._verdict(inputs.drawn))
-            penalties = self.config.objective.penalties(latent, moment) | self.config.latent.losses(layer, latent)
+            penalties = self.config.objective.penalties(latent, self._moment(inputs))
+            penalties |= self.config.latent.losses(self.vae.family, latent)
             if inputs.labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(inputs.labelled.images))
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
@@ -116,6 +116,17 @@ class Learner:
         self.optimizer.step(halted)
         if self.adversary:
             self.referee.step(halted)
+
+    def _moment(self, inputs: Inputs) -> Moment:
+        vae, verdict = self.vae, self._verdict(inputs.challenge)
+        return Moment(inputs.schedule, vae.family, vae.decoder, self._hidden, inputs.drawn, verdict)
+
+    def _hidden(self, z: Tensor) -> list[Tensor]:
+        """Of the decoder, in full precision: differences of rounded numbers would say nothing."""
+        if self.config.training.precision == "fp32":
+            return self.vae.decoder.hidden(z)
+        with torch.autocast(self.device.type, enabled=False):
+            return self.vae.decoder.hidden(z)
 
     def _verdict(self, drawn: Tensor | None) -> Callable[[Latent], Tensor] | None:
         adversary, family = self.adversary, self.config.latent
