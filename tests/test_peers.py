@@ -8,7 +8,7 @@ from lddr.config import configure
 @pytest.mark.parametrize(
     ("dataset", "numbers"), [("dsprites", 64 * 64), ("color_dsprites", 64 * 64 * 3), ("shapes3d", 64 * 64 * 3)]
 )
-@pytest.mark.parametrize("model", ["fsq-ae", "qlae"])
+@pytest.mark.parametrize("model", ["fsq-ae", "qlae", "tripod"])
 def test_the_reconstruction_is_a_mean_over_pixels_and_channels(model, dataset, numbers):
     config = configure(model, dataset)
     assert config.training.reconstruction_weight == 1 / numbers
@@ -24,6 +24,20 @@ def test_qlae_as_published():
     training = config.training
     assert (training.weight_decay, training.learning_rate, training.batch_size) == (0.1, 1e-3, 128)
     assert (training.steps, training.schedule) == (200_000, "constant")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "information", "hessian"),
+    [("shapes3d", 1e-4, 1e-2), ("mpi3d_toy", 1e-8, 1e-4), ("dsprites", 1e-4, 1e-2)],
+)
+def test_tripod_as_published(dataset, information, hessian):
+    config = configure("tripod", dataset)
+    objective, training = config.objective, config.training
+    assert (objective.multi_information_weight, objective.hessian_weight) == (information, hessian)
+    assert objective.kl_weight == 0
+    assert config.latent.num_categories == 12
+    assert (training.learning_rate, training.batch_size, training.steps) == (2e-4, 64, 250_000)
+    assert (training.clip, training.weight_decay, training.schedule) == (1, 0, "constant")
 
 
 def test_factor_qvae_as_published():
@@ -46,7 +60,7 @@ def test_elsewhere_on_the_grid_the_weights_of_quantised_latents_go_with_the_reco
 
 
 def test_quick_runs_keep_the_balance_and_the_papers_points_know_nothing_of_it():
-    for model in ("fsq-ae", "qlae"):
+    for model in ("fsq-ae", "qlae", "tripod"):
         quick = configure(model, "dsprites", "quick")
         assert quick.training.reconstruction_weight == 1 / 32**2
         assert quick.training.steps == configure("dvae", "dsprites", "quick").training.steps

@@ -82,5 +82,6 @@ for _name, _latent, _objective, _title, _paper in (
     ("factor-qvae", "codebook", "factor", "FactorQVAE", "Baykal et al. 2024"),
     ("fsq-ae", "fsq", "autoencoder", "FSQ-AE", "Mentzer et al. 2024"),
     ("qlae", "quantised", "autoencoder", "QLAE", "Hsu et al. 2023"),
+    ("tripod", "fsq", "tripod", "Tripod", "Hsu et al. 2024"),
 ):
     models.register(_name)(Model(_latent, _objective, _title, _paper))

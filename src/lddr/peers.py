@@ -22,8 +22,8 @@ TRAINING: dict[Point, dict[str, Any]] = {
 }
 CLIP, DECAY = {"clip": 1.0}, {"weight_decay": 0.1}
 QUANTISATION, ON_DSPRITES = 0.01, 0.001  # weights of QLAE's two losses
-ON_SHAPES3D = {"multi_information_weight": 1e-4, "hessian_weight": 1e-2}
-ON_MPI3D = {"multi_information_weight": 1e-8, "hessian_weight": 1e-4}
+ON_SHAPES3D = {"kl_weight": 0.0, "multi_information_weight": 1e-4, "hessian_weight": 1e-2}
+ON_MPI3D = {"kl_weight": 0.0, "multi_information_weight": 1e-8, "hessian_weight": 1e-4}
 USUAL_LATENTS, USUAL_SHAPE = 10, (64, 64, 3)
 
 
