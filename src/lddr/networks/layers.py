@@ -8,6 +8,7 @@
 Other devices take torch's own way.
 """
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -95,7 +96,7 @@ class BroadcastConvolution(nn.Conv2d):
         super().__init__(num_latents + 2, outputs, KERNEL)
         _store_channels_last(self)
         self.num_latents, self.size = num_latents, size
-        taps, fixed = _broadcast_features(size)
+        taps, fixed = _broadcast_features(size, torch.get_default_device())
         self.register_buffer("taps", taps, persistent=False)
         self.register_buffer("fixed", fixed, persistent=False)
 
@@ -109,7 +110,8 @@ class BroadcastConvolution(nn.Conv2d):
         return pixels.relu_().view(batch, side, side, outputs).permute(0, 3, 1, 2)
 
 
-def _broadcast_features(size: int) -> tuple[Tensor, Tensor]:
+@cache
+def _broadcast_features(size: int, _device: torch.device) -> tuple[Tensor, Tensor]:
     """What the taps of every output pixel see, of the image's inside and of its coordinates; zeros in the border."""
     line = torch.linspace(-1, 1, size)
     seen = torch.stack([torch.ones(size, size), *torch.meshgrid(line, line, indexing="ij")])  # (3, size, size)

@@ -1,6 +1,6 @@
 """The house style of figures, whatever the user's settings are, and pictures as the same bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from math import ceil
@@ -89,10 +89,20 @@ def paneled(
 
 def rendered(figure: Figure, kind: str = "png", dpi: int = 150) -> bytes:
     """The figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
-    buffer = BytesIO()
+    return rendered_as((kind,), figure, dpi)[kind]
+
+
+def rendered_as(kinds: Iterable[str], figure: Figure, dpi: int = 150) -> dict[str, bytes]:
+    """The figure as files of several kinds, laid out once, which takes longer than to write it."""
+    files = {}
     with house_style():  # ticks are made when they are needed: now
-        figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind], bbox_inches=whole_area(figure))
-    return buffer.getvalue()
+        area = whole_area(figure)
+        figure.set_layout_engine("none")  # all stays where it is now
+        for kind in kinds:
+            buffer = BytesIO()
+            figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind], bbox_inches=area)
+            files[kind] = buffer.getvalue()
+    return files
 
 
 def whole_area(figure: Figure) -> Any:

@@ -1,6 +1,7 @@
 """A plane of positions in a latent space, drawn as the image of a grid."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from lddr.runs.index import Run
 
 GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
 MARGIN = 0.05
+_SPACES: dict[Path, tuple[int, NDArray]] = {}  # by folder, each with the time its model was written
 PARALLEL = 10  # degrees from an axis up to which a line of the grid is parallel to it
 
 
@@ -28,7 +30,15 @@ def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
 
 
 def space_of(run: Run) -> NDArray:
-    """Where a run's model puts the grid of circles: (grid, grid, latents)."""
+    """Where a run's model puts the grid of circles: (grid, grid, latents); worked out once for a model."""
+    model = run.files.model_file
+    written = model.stat().st_mtime_ns if model.exists() else 0
+    if run.folder not in _SPACES or _SPACES[run.folder][0] != written:
+        _SPACES[run.folder] = written, _space(run)
+    return _SPACES[run.folder][1]
+
+
+def _space(run: Run) -> NDArray:
     loaded = LoadedRun(run)
     if loaded.model.num_latents != 2:
         raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")

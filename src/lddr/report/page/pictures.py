@@ -7,7 +7,7 @@ from lddr.files import written_whole
 from lddr.report.exhibits import Missing, Source, made
 from lddr.report.figures.figure import Figures
 from lddr.report.page.html import DPI, Picture
-from lddr.report.style import rendered
+from lddr.report.style import rendered_as
 
 
 def pictures_of(
@@ -17,7 +17,7 @@ def pictures_of(
     pictures = []
     for exhibit, drawn in made(watched(figures.in_order(), "drawing"), source, missing):
         name = prefix + exhibit.name
-        content = {kind: rendered(drawn.figure, kind, DPI) for kind in ("png", "svg")}
+        content = rendered_as(("png", "svg"), drawn.figure, DPI)
         for kind, held in content.items():
             write(folder / f"{name}.{kind}", held)
         pictures.append(Picture(name, exhibit.title, drawn.caption, content["png"]))
