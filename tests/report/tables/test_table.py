@@ -20,7 +20,7 @@ TABLE = Table(
 
 def test_every_table_of_the_paper_is_there_in_an_order():
     expected = ["mig", "claims", "mig-quartiles", "dvae-metrics", "semi-supervised", "gains", "wins", "correlations"]
-    assert [exhibit.name for exhibit in tables.in_order()] == expected
+    assert [exhibit.name for exhibit in tables.in_order()] == [*expected, "infomec"]  # that of others at the end
 
 
 def test_quartiles_by_hand():

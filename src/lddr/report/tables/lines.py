@@ -32,8 +32,10 @@ def percent(runs: Sequence[Run], metric: str) -> Number | None:
     return spread([100 * value for value in scores_of(runs, metric)])
 
 
-def lined_table(head: str, groups: Sequence[Group], lines: Sequence[Line], decimals: int = 1) -> Table:
-    """The lines and the groups that have a number."""
+def lined_table(
+    head: str, groups: Sequence[Group], lines: Sequence[Line], decimals: int = 1, source: str = "paper"
+) -> Table:
+    """The lines and the groups that have a number; `source` is what the columns beside ours are called after."""
     found: Departures = {}
     ours = [(group, [_cell(group, line, found) for line in lines]) for group in groups]
     ours = [(group, cells) for group, cells in ours if any(cells)]
@@ -42,7 +44,7 @@ def lined_table(head: str, groups: Sequence[Group], lines: Sequence[Line], decim
         raise UndefinedError(_missing(groups, lines))
     columns: list[tuple[str, list[Cell]]] = [(head, [line.label for line in lines])]
     for group, cells in ours:
-        columns += [(group.label, _contest(cells, lines)), *_paper_column(group, lines, kept)]
+        columns += [(group.label, _contest(cells, lines)), *_paper_column(group, lines, kept, source)]
     rows = zip(*([cells[place] for place in kept] for _, cells in columns), strict=True)
     table = Table("", "", tuple(heading for heading, _ in columns), tuple(rows), decimals=decimals)
     return table.with_notes(COUNTED, found)
@@ -54,15 +56,18 @@ def _cell(group: Group, line: Line, found: Departures) -> Number | None:
     number, paper = line.number(runs, line.metric), line.paper(counterpart(group.dataset))
     if number is None or paper is None:
         return number
-    here = departures(scored(runs, line.metric), line.metric, group.metric_settings.get(line.metric))
+    metric = line.metric.split(".")[0]  # which a detail of its result belongs to
+    here = departures(scored(runs, line.metric), metric, group.metric_settings.get(metric))
     for mark, what in here.items():
         found.setdefault(mark, {}).update(what)
     return replace(number, marks="".join(mark for mark in MARKS if mark in here))
 
 
-def _paper_column(group: Group, lines: Sequence[Line], kept: Sequence[int]) -> list[tuple[str, list[Cell]]]:
+def _paper_column(
+    group: Group, lines: Sequence[Line], kept: Sequence[int], source: str
+) -> list[tuple[str, list[Cell]]]:
     cells: list[Cell] = [line.paper(counterpart(group.dataset)) for line in lines]
-    return [(f"paper: {counterpart_title(group.dataset)}", cells)] if any(cells[place] for place in kept) else []
+    return [(f"{source}: {counterpart_title(group.dataset)}", cells)] if any(cells[place] for place in kept) else []
 
 
 def _contest(cells: Sequence[Cell], lines: Sequence[Line]) -> list[Cell]:
