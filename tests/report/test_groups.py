@@ -69,6 +69,24 @@ def test_a_gaussian_model_is_compared_with_every_kind_of_discrete_ones():
     assert {run.name for run in found.runs} == {"v", "w", "s"}
 
 
+def test_what_a_model_is_published_with_does_not_part_it_from_others(make_run):
+    names = ("vae", "dvae", "factor-dvae", "fsq-ae", "qlae", "tripod", "factor-qvae", "dip-vae-i", "dip-vae-ii")
+    runs = [make_run(model, "dsprites", preset="quick") for model in names]
+    (group,) = collect(runs).groups
+    assert len(group.runs) == len(names)
+    kinds = {name: value for name, value in group.setup.items() if name.startswith("num_categories")}
+    assert kinds == {"num_categories": 64, "num_categories of fsq": 12, "num_categories of quantised": 10}
+    assert group.setup["reconstruction_weight"] == 4  # of those whose balance is the paper's
+
+
+def test_another_balance_and_other_values_of_a_family_part_runs(make_run):
+    usual = [make_run(model, "dsprites", preset="quick") for model in ("vae", "tripod")]
+    for other in ({"clip": 0.5}, {"num_categories": 5}, {"hessian_weight": 3.0}):
+        odd = make_run("tripod", "dsprites", preset="quick", **other)
+        sizes = sorted(len(group.runs) for group in collect([*usual, odd]).groups)
+        assert sizes == [2, 2], other  # the VAE is in both
+
+
 def test_what_is_not_finished_is_left_out_and_named():
     broken = Run(Path("x"), "broken", {}, {}, "no JSON")
     found = collect([invented("a"), invented("b", state="training"), broken])

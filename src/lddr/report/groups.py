@@ -3,10 +3,16 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any
 
 from lddr.data.dataset import datasets
+from lddr.latents.family import latents
+from lddr.models import models
+from lddr.objectives.objective import objectives
+from lddr.peers import peers_balance
+from lddr.registry import Registry
 from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublished
 from lddr.report.titles import dataset_title
 from lddr.runs.index import Run, Value
@@ -118,7 +124,7 @@ def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
 
 def _alike(runs: Sequence[Run]) -> list[list[Run]]:
     """Runs with the same values of the settings that every run has: dataset, steps, precision, …"""
-    everywhere = set.intersection(*(set(details(run)) for run in runs)) if runs else set()
+    everywhere = set.intersection(*(set(_compared(run)) for run in runs)) if runs else set()
     parts: dict[frozenset, list[Run]] = {}
     for run in runs:
         parts.setdefault(_chosen(run, everywhere), []).append(run)
@@ -130,23 +136,47 @@ def _variants(runs: list[Run]) -> list[list[Run]]:
 
     A run without such a setting belongs to every part: a Gaussian model is compared with the discrete ones of each.
     """
-    disputed = {name for run in runs for name in details(run) if len(_values(name, runs)) > 1}
-    choices = {_chosen(run, disputed) for run in runs}
+    values: dict[str, set[Value]] = {}
+    for name, value in (item for run in runs for item in _compared(run).items()):
+        values.setdefault(name, set()).add(value)
+    disputed = {name for name, found in values.items() if len(found) > 1}
+    chosen = [(run, _chosen(run, disputed)) for run in runs]
+    choices = {choice for _, choice in chosen}
     largest = [choice for choice in choices if not any(choice < other for other in choices)]
-    return [[run for run in runs if _chosen(run, disputed) <= choice] for choice in largest]
+    return [[run for run, own in chosen if own <= choice] for choice in largest]
 
 
 def _chosen(run: Run, names: set[str]) -> frozenset[tuple[str, Value]]:
-    return frozenset((name, run.settings[name]) for name in names if name in run.settings)
+    return frozenset((name, value) for name, value in _compared(run).items() if name in names)
 
 
-def _values(name: str, runs: Sequence[Run]) -> set[Value]:
-    return {run.settings[name] for run in runs if name in run.settings}
+def _compared(run: Run) -> SettingValues:
+    """Its details, where those that belong to its model are told from the same ones of others."""
+    own = _own_names(str(run.value("model")))
+    return {own.get(name, name): value for name, value in details(run).items()}
+
+
+@cache
+def _own_names(model: str) -> dict[str, str]:
+    """What a model is published with beside others' protocol, and what its latent or objective usually has otherwise.
+
+    Such settings ("clip of qlae", "num_categories of fsq") divide runs that have them, and part no model from others.
+    """
+    if model not in models:
+        return {}
+    point = models[model]
+    own = {name: f"{name} of {model}" for name in peers_balance(point, "", None, {})}
+    registries: tuple[tuple[Registry[Any], str], ...] = ((latents, point.latent), (objectives, point.objective))
+    for parts, part in registries:
+        usual = {each.name: each.default for name in reversed([*parts]) for each in fields(parts[name])}
+        odd = [each.name for each in fields(parts[part]) if each.default != usual[each.name]]
+        own = {name: f"{name} of {part}" for name in odd} | own
+    return own
 
 
 def _common(runs: Sequence[Run]) -> SettingValues:
     """What a group has in common; a setting that some of its runs do not have is still the same for the others."""
-    return {name: value for run in runs for name, value in details(run).items()}
+    return {name: value for run in runs for name, value in _compared(run).items()}
 
 
 def _checked(group: Group, left_out: Reasons) -> Group:
