@@ -16,7 +16,7 @@ FAST = {"learning_rate": 1e-3, "schedule": "cosine"}
 SHORT = FAST | {"width": 16, "initialiser": "uniform"}
 SMALL = SHORT | {"resolution": 32}
 QUICK: dict[str, dict[str, Any]] = {
-    "circles": PAPER["circles"] | FAST | {"resolution": 32, "width": 4, "steps": 2_500},
+    "circles": PAPER["circles"] | FAST | {"resolution": 32, "width": 4, "steps": 2_000},
     "dsprites": SMALL | {"steps": 10_000},
     "rooms": SMALL | {"num_latents": 6, "noise_end": 1.0, "steps": 10_000},
 }

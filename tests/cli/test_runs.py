@@ -188,7 +188,7 @@ def test_show_says_where_what_differs_and_the_scores(runs, capsys):
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["state", "finished"] in lines
     assert ["seed", "1"] in lines
-    assert ["steps", "2500"] in lines  # quick: not the paper's
+    assert ["steps", "2000"] in lines  # quick: not the paper's
     assert ["mig", "0.5"] in lines
     assert ["sap", "it", "has", "none"] in lines
     assert not any(line[:1] == ["decoder"] for line in lines)  # circles have the broadcast decoder in the paper too
@@ -198,10 +198,10 @@ def test_show_says_where_what_differs_and_the_scores(runs, capsys):
 def test_show_says_how_far_training_is(runs, capsys):
     folder = find_run("seed=8", runs).folder
     show(str(folder))
-    assert "not finished: step 0 of 2500" in capsys.readouterr().out
+    assert "not finished: step 0 of 2000" in capsys.readouterr().out
     (folder / "log.jsonl").write_text('{"step": 100}\n{"step": 200}\n{"st')
     show(str(folder))
-    assert "not finished: step 200 of 2500" in capsys.readouterr().out
+    assert "not finished: step 200 of 2000" in capsys.readouterr().out
 
 
 def test_show_of_a_model_of_another_version_shows_everything(tmp_path, capsys):

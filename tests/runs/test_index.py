@@ -48,7 +48,7 @@ def test_values_are_flat_and_have_the_names_of_the_command_line(tmp_path):
         "dataset": "circles",
         "model": "factor-dvae",
         "seed": 3,
-        "steps": 2500,
+        "steps": 2000,
         "gamma": 20.0,
         "width": 4,
         "kernels": "4,4,4,4",
