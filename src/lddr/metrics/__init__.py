@@ -11,6 +11,7 @@ from lddr.metrics.mig import mig as mig
 from lddr.metrics.mig_sup import mig_sup as mig_sup
 from lddr.metrics.modularity import explicitness as explicitness
 from lddr.metrics.modularity import modularity as modularity
+from lddr.metrics.pipe import pipe as pipe
 from lddr.metrics.sap import sap as sap
 from lddr.metrics.score import score_codes as score_codes
 from lddr.metrics.udr import udr as udr
