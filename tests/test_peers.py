@@ -65,3 +65,10 @@ def test_quick_runs_keep_the_balance_and_the_papers_points_know_nothing_of_it():
         assert quick.training.reconstruction_weight == 1 / 32**2
         assert quick.training.steps == configure("dvae", "dsprites", "quick").training.steps
     assert configure("dvae", "dsprites").training.changes() == {}
+
+
+@pytest.mark.parametrize("model", ["fsq-ae", "qlae", "factor-qvae", "fsq+factor", "quantised+elbo", "codebook+tc"])
+@pytest.mark.parametrize("preset", ["paper", "quick"])
+def test_weights_begin_as_theirs(model, preset):
+    assert configure(model, "circles", preset).networks.initialiser == "uniform"
+    assert configure("dvae", "circles", preset).networks.initialiser == "truncated"

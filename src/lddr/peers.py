@@ -1,7 +1,8 @@
 """What the D-VAE's discrete peers are published with: settings of their trainings, and the balance of their losses.
 
 Their reconstruction is a mean over pixels and channels, ours is a sum: it is weighed so that their other weights hold
-as they are. The networks are ours.
+as they are. The networks are ours; weights begin as torch and equinox, which the peers are written in, let them. With
+the D-VAE authors' way, rounded codes of `circles` all become the same value and stay there.
 """
 
 from typing import Any
@@ -20,7 +21,7 @@ TRAINING: dict[Point, dict[str, Any]] = {
     ("codebook", "elbo"): QVAE,
     ("codebook", "factor"): QVAE,
 }
-CLIP, DECAY = {"clip": 1.0}, {"weight_decay": 0.1}
+BEGIN, CLIP, DECAY = {"initialiser": "uniform"}, {"clip": 1.0}, {"weight_decay": 0.1}
 QUANTISATION, ON_DSPRITES = 0.01, 0.001  # weights of QLAE's two losses
 ON_SHAPES3D = {"kl_weight": 0.0, "multi_information_weight": 1e-4, "hessian_weight": 1e-2}
 ON_MPI3D = {"kl_weight": 0.0, "multi_information_weight": 1e-8, "hessian_weight": 1e-4}
@@ -36,7 +37,7 @@ def peers_training(model: Model, dataset: str) -> dict[str, Any]:
 
 
 def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a peer's losses weigh beside each other, and what holds its weights back, on pictures of this size.
+    """How the weights of a peer begin and are held back, and what its losses weigh on pictures of this size.
 
     FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels: all that is
     divided here by what the KL of a latent weighs.
@@ -47,13 +48,15 @@ def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[s
     match model.latent, model.objective:
         case "fsq", "autoencoder" | "tripod":
             penalties = ON_MPI3D if dataset.startswith("mpi3d") else ON_SHAPES3D
-            return CLIP | penalties | {"reconstruction_weight": 1 / numbers}
+            return BEGIN | CLIP | penalties | {"reconstruction_weight": 1 / numbers}
         case "quantised", "autoencoder":
-            return CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
+            return BEGIN | CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
         case "quantised", _:  # beside a reconstruction that is a sum
-            return _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
+            return BEGIN | _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
         case "codebook", "elbo" | "factor":
-            return {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
+            return BEGIN | {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
+        case "fsq" | "codebook", _:
+            return BEGIN
     return {}
 
 
