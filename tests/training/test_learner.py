@@ -13,7 +13,7 @@ from lddr.training.learner import Learner
 CPU = torch.device("cpu")
 SMALL = {"resolution": 16, "width": 4, "steps": 50, "batch_size": 16}
 PLAIN = {"reconstruction_weight": 1.0, "schedule": "constant", "initialiser": "truncated"}  # whatever is quick
-WITH_DISCRIMINATOR = ["factor-vae", "factor-dvae"]
+WITH_DISCRIMINATOR = ["factor-vae", "factor-dvae", "factor-qvae"]
 
 
 def learner_of(model, **settings):
@@ -56,7 +56,8 @@ def test_the_encoders_gradient_is_that_of_the_plain_formula(model):
     learner.vae.zero_grad()
     noise = learner.config.latent.noise(16, torch_stream(0, "noise", 3))
     logits, latent = learner.vae(inputs.images, noise, learner.config.latent.noise_scale(3, 50))
-    ratio = terms.density_ratio(learner.adversary.network(latent.z))
+    shown = learner.config.latent.shown(latent).flatten(1)
+    ratio = terms.density_ratio(learner.adversary.network(shown))
     plain = terms.bernoulli_reconstruction(logits, inputs.images) + mean_kl(latent) + 5.0 * ratio
     plain.backward()
     assert torch.isclose(plain, loss, rtol=1e-5)
@@ -84,7 +85,7 @@ def test_a_step_depends_on_the_seed_the_step_and_the_weights_alone(model):
 
 
 @pytest.mark.parametrize("settings", [{}, {"schedule": "cosine", "weight_decay": 0.1, "clip": 0.01}])
-@pytest.mark.parametrize("model", ["vae", "factor-dvae", "categorical+tripod"])
+@pytest.mark.parametrize("model", ["vae", "factor-dvae", "categorical+tripod", "qlae", "factor-qvae"])
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(model, settings):
     whole = learner_of(model, **settings)
     for step in range(6):

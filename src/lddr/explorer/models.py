@@ -42,7 +42,9 @@ def _read(key: tuple[Path, str, tuple[int, ...]]) -> OpenModel:
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error), None)
     drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), DRAWN))
-    return OpenModel(trained, dataset, None, latent_of(trained, drawn).kl.mean(0).tolist())
+    latent = latent_of(trained, drawn)
+    moves = (latent.mean != latent.mean[0]).any(0).tolist()  # what is rounded has the same KL whether it does or not
+    return OpenModel(trained, dataset, None, latent.kl.mean(0).tolist(), moves)
 
 
 _models = SharedCache(_read, MOST_MODELS)

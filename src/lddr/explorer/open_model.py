@@ -24,12 +24,13 @@ LINES = 14  # lines of a latent space in each direction
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model, its images or the reason why they are not here, and the mean KL of every latent if they are."""
+    """A model, its images or the reason why they are not here; if they are, what they make of every latent."""
 
     trained: Trained
     dataset: Dataset | None
     problem: str | None
-    kl: list[float] | None
+    kl: list[float] | None  # mean over some images
+    moves: list[bool] | None = None  # whether its code is not the same for all of them
 
     def description(self, known: Information | None) -> dict[str, Any]:
         """What the page needs to draw the controls; the latents that mean the most come first."""
@@ -123,7 +124,8 @@ class OpenModel:
     def _about(self, number: int, known: Information | None) -> dict[str, Any]:
         kl = None if self.kl is None else self.kl[number]
         factor, share = (known and known.label(number)) or (None, None)
-        about: dict[str, Any] = {"number": number, "kl": kl, "awake": kl is None or kl >= ASLEEP}
+        awake = kl is None or (kl >= ASLEEP and (self.moves is None or self.moves[number]))
+        about: dict[str, Any] = {"number": number, "kl": kl, "awake": awake}
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
         if not self.trained.is_discrete:

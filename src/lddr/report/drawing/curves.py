@@ -50,7 +50,7 @@ def noise_scale(run: Run, steps: Floats) -> Floats | None:
 def settled(values: Floats) -> tuple[float, float]:
     """The range without the first tenth, which is steep and would flatten everything after it."""
     later = values[len(values) // 10 if len(values) > SHORT else 0 :]
-    room = 0.06 * max(float(np.ptp(later)), 1e-6)
+    room = 0.06 * max(float(np.ptp(later)), 0.01 * float(np.abs(later).max()), 1e-6)  # a constant is a line, not noise
     return float(later.min()) - room, float(later.max()) + room
 
 
