@@ -6,6 +6,7 @@ from torch.distributions import kl_divergence
 
 from lddr import terms
 from lddr.config import configure
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
 from lddr.latents.codebook import Codebook
 from lddr.networks.latent_layer import LatentLayer
@@ -128,8 +129,14 @@ def test_masked_values_are_never_taken():
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "masked"])
-def test_supervision_pulls_the_risk_down(loss):
-    learner = learner_of(supervision=loss, labels=50, omega=10.0, learning_rate=3e-3)
-    feed = Feed(learner, load_dataset("circles", 16))
-    risks = [learner.step(feed.inputs(step))["supervision"].item() for step in range(40)]
-    assert np.mean(risks[-5:]) < 0.95 * np.mean(risks[:5])
+def test_labels_pull_the_expected_value_to_that_of_their_category(loss):
+    """The slope of -log q(j) by e is 2 (E[v] - v_j), since log q(v_j) is -(e - v_j)² up to a constant."""
+    space, factors = FactorGrid((Factor("a", 3), Factor("b", 5))), np.array([[0, 4], [2, 1], [1, 0]])
+    layer, outputs = layer_of(), numbers(3, 3).requires_grad_()
+    layer.tie(loss, space)
+    latent, targets = layer(outputs), layer.family.targets(loss, factors, space)
+    (slope,) = torch.autograd.grad(layer.family.risk(loss, latent, targets), outputs)
+    values = layer.codebook.detach().sort().values
+    expected = layer.family.posterior(latent).detach() @ values
+    assert torch.allclose(slope[:, :2], 2 * (expected[:, :2] - values[targets]) / 3, atol=1e-5)
+    assert not slope[:, 2].any()

@@ -6,6 +6,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Kind:
 
     title: str
     latent: str
-    settings: dict[str, bool]
+    settings: dict[str, Any]
     far: float
     axis: str = "e"
 
@@ -56,7 +57,8 @@ def seen(kind: Kind) -> Seen:
     from lddr.latents.family import latents
     from lddr.networks.latent_layer import LatentLayer
 
-    layer = LatentLayer(latents[kind.latent](num_latents=1, num_categories=VALUES, **kind.settings))
+    settings = {"num_latents": 1, "num_categories": VALUES} | kind.settings
+    layer = LatentLayer(latents[kind.latent](**settings))
     for parameter in layer.parameters():
         parameter.data.copy_(torch.tensor(LEARNED[kind.latent]))
 
@@ -110,7 +112,7 @@ def _draw_staircase(axes: Axes, places: Floats, z: Floats) -> None:
 def _legend() -> tuple[list, list[str]]:
     from matplotlib.lines import Line2D
 
-    marks = {
+    marks: dict[str, dict[str, Any]] = {
         "one image, while the model trains": {"color": FIRST, "marker": "o", "markersize": 3.5, "linestyle": ""},
         "before noise and rounding: what gradients follow": {"color": SECOND, "linestyle": (0, (4, 2))},
         "at test time": {"color": HIGHLIGHT, "linewidth": 2},
