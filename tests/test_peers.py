@@ -69,6 +69,7 @@ def test_quick_runs_keep_the_balance_and_the_papers_points_know_nothing_of_it():
 
 @pytest.mark.parametrize("model", ["fsq-ae", "qlae", "factor-qvae", "fsq+factor", "quantised+elbo", "codebook+tc"])
 @pytest.mark.parametrize("preset", ["paper", "quick"])
-def test_weights_begin_as_theirs(model, preset):
+def test_weights_begin_where_rounded_codes_learn(model, preset):
     assert configure(model, "circles", preset).networks.initialiser == "uniform"
+    assert configure(model, "dsprites", preset).networks.initialiser == "truncated"
     assert configure("dvae", "circles", preset).networks.initialiser == "truncated"

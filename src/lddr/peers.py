@@ -1,8 +1,9 @@
 """What the D-VAE's discrete peers are published with: settings of their trainings, and the balance of their losses.
 
 Their reconstruction is a mean over pixels and channels, ours is a sum: it is weighed so that their other weights hold
-as they are. The networks are ours; weights begin as torch and equinox, which the peers are written in, let them. With
-the D-VAE authors' way, rounded codes of `circles` all become the same value and stay there.
+as they are. The networks are ours, and begin as the D-VAE's do. Only on `circles` they begin as torch's: from there
+rounded codes learn, while with the others all become the same value within 50 steps and stay there. On dSprites it is
+the other way round.
 """
 
 from typing import Any
@@ -11,6 +12,7 @@ from lddr.data.dataset import datasets
 from lddr.models import Model
 
 Point = tuple[str, str]  # latent, objective
+FAMILIES = ("fsq", "quantised", "codebook")
 TRIPOD: dict[str, Any] = {"learning_rate": 2e-4, "steps": 250_000}
 QLAE = {"learning_rate": 1e-3, "batch_size": 128, "steps": 200_000}
 QVAE = {"learning_rate": 1e-3, "schedule": "cosine", "batch_size": 512, "steps": 100_000, "num_latents": 12}
@@ -21,7 +23,7 @@ TRAINING: dict[Point, dict[str, Any]] = {
     ("codebook", "elbo"): QVAE,
     ("codebook", "factor"): QVAE,
 }
-BEGIN, CLIP, DECAY = {"initialiser": "uniform"}, {"clip": 1.0}, {"weight_decay": 0.1}
+CLIP, DECAY = {"clip": 1.0}, {"weight_decay": 0.1}
 QUANTISATION, ON_DSPRITES = 0.01, 0.001  # weights of QLAE's two losses
 ON_SHAPES3D = {"kl_weight": 0.0, "multi_information_weight": 1e-4, "hessian_weight": 1e-2}
 ON_MPI3D = {"kl_weight": 0.0, "multi_information_weight": 1e-8, "hessian_weight": 1e-4}
@@ -37,26 +39,32 @@ def peers_training(model: Model, dataset: str) -> dict[str, Any]:
 
 
 def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """How the weights of a peer begin and are held back, and what its losses weigh on pictures of this size.
+    """How the weights of a peer begin and are held back, and what its losses weigh on pictures of this size."""
+    if model.latent not in FAMILIES:
+        return {}
+    height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
+    begin = {"initialiser": "uniform" if dataset == "circles" else "truncated"}
+    return begin | _balance(model, dataset, (side or height) ** 2 * channels, settings)
+
+
+def _balance(model: Model, dataset: str, numbers: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """For pictures of so many numbers.
 
     FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels: all that is
     divided here by what the KL of a latent weighs.
     """
-    height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
-    numbers, latents = (side or height) ** 2 * channels, settings.get("num_latents", USUAL_LATENTS)
     weight = ON_DSPRITES if dataset == "dsprites" else QUANTISATION
+    latents = settings.get("num_latents", USUAL_LATENTS)
     match model.latent, model.objective:
         case "fsq", "autoencoder" | "tripod":
             penalties = ON_MPI3D if dataset.startswith("mpi3d") else ON_SHAPES3D
-            return BEGIN | CLIP | penalties | {"reconstruction_weight": 1 / numbers}
+            return CLIP | penalties | {"reconstruction_weight": 1 / numbers}
         case "quantised", "autoencoder":
-            return BEGIN | CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
+            return CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
         case "quantised", _:  # beside a reconstruction that is a sum
-            return BEGIN | _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
+            return _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
         case "codebook", "elbo" | "factor":
-            return BEGIN | {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
-        case "fsq" | "codebook", _:
-            return BEGIN
+            return {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
     return {}
 
 
