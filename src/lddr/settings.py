@@ -154,7 +154,8 @@ class Described:
         defaults = {owner: _shown(rule.default) for owner, rule in self.rules.items()}
         if len(set(defaults.values())) == 1:
             return next(iter(defaults.values()))
-        return ", ".join(f"{value} ({owner})" for owner, value in defaults.items())
+        owners = {value: [owner for owner in defaults if defaults[owner] == value] for value in defaults.values()}
+        return ", ".join(f"{value} ({', '.join(those)})" for value, those in owners.items())
 
 
 def described(pieces: Iterable[tuple[str, type]]) -> dict[str, Described]:

@@ -88,6 +88,24 @@ def test_the_total_correlation_is_the_discriminators(folder_of):
     assert np.isclose(result.penalty_soft, 10 * (logits[:, 0] - logits[:, 1]).mean().item(), rtol=1e-4)
 
 
+@pytest.mark.parametrize("model", ["fsq-ae", "qlae", "qvae"])
+def test_of_codes_that_are_always_rounded_it_is_what_rounding_costs(folder_of, model):
+    trained = Trained.load(folder_of(model))
+    result = gap(trained, CIRCLES, 0, 1, 8)
+    images = CIRCLES.draw(stream(0, "gap", 0), 8) / 255
+    with torch.no_grad():
+        here = torch.from_numpy(images).float().permute(0, 3, 1, 2)
+        soft = trained.vae.encode(here, hard=False)
+        own = sum(trained.config.latent.losses(trained.vae.family, soft).values())
+    for codes, found in ((soft.z, result.reconstruction_soft), (trained.represent(images), result.reconstruction_hard)):
+        pictures = trained.decode(codes).astype(np.float64)
+        expected = -(images * np.log(pictures) + (1 - images) * np.log1p(-pictures)).sum((1, 2, 3)).mean()
+        assert np.isclose(found, expected, rtol=1e-4)
+    full, weight = gap(trained, CIRCLES, 0, 1, 8, "authors"), trained.config.training.reconstruction_weight
+    kl = 0 if model == "qvae" else full.kl_soft  # which these do not train on
+    assert np.isclose(full.penalty_soft, (weight - 1) * full.reconstruction_soft - kl + float(own), rtol=1e-4)
+
+
 def test_what_has_no_gap_says_why(folder_of, tmp_path):
     with pytest.raises(UndefinedError, match="Gaussian latents have no values to round to"):
         gap(Trained.load(folder_of("vae")), CIRCLES, 0)

@@ -116,7 +116,7 @@ def test_a_knob_of_another_model_is_a_sentence(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         main(["train", "--model", "vae", "--gamma", "5", "--out", str(tmp_path)])
     assert end.value.code == 2
-    assert "vae has no setting 'gamma'; models with it: factor-dvae, factor-vae" in capsys.readouterr().err
+    assert "vae has no setting 'gamma'; models with it: factor-dvae, factor-qvae, factor-vae" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
