@@ -2,7 +2,7 @@
 
 from tyro.extras import SubcommandApp
 
-from lddr.cli.app import File, Whole, app
+from lddr.cli.app import Columns, File, Whole, app, listed
 
 bench = SubcommandApp()
 app.command(bench, name="bench", help="Measure speed and memory side by side with the usual way.")
@@ -55,6 +55,28 @@ def bench_layers(threads: int = 1, out: File = None) -> None:
     from lddr.bench.layers import run_bench
 
     run_bench(threads, out)
+
+
+@bench.command(name="models")
+def bench_models(
+    models: Columns = "dvae,factor-dvae,categorical+klm,categorical+nhp,fsq-ae,tripod",
+    dataset: str = "dsprites",
+    preset: str = "paper",
+    threads: int = 1,
+    out: File = None,
+) -> None:
+    """Training steps of several models on the CPU in turns, beside the first of them: what an objective costs.
+
+    Args:
+        models: Their names, or points of the grid such as categorical+nhp.
+        dataset: Of the images.
+        preset: paper or quick.
+        threads: CPU threads.
+        out: Also write the table as JSON here.
+    """
+    from lddr.bench.models import run_bench
+
+    run_bench(listed(models), dataset, preset, threads, out)
 
 
 @bench.command(name="launch")

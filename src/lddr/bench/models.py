@@ -1,0 +1,58 @@
+"""`lddr bench models`: training steps of several models in turns, beside the first of them."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lddr.bench.table import show
+from lddr.bench.timing import interleaved
+from lddr.bench.train import warmed
+from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.hardware import keep_freed_memory
+from lddr.training.feed import Feed
+from lddr.training.learner import Learner
+
+REPEATS = 7
+
+
+def run_bench(models: Sequence[str], dataset: str, preset: str, threads: int, out: Path | None) -> None:
+    """Measure, print the table and write it."""
+    if not models:
+        raise UserError("no model is named; give some with commas between them, such as dvae,tripod")
+    torch.set_num_threads(threads)
+    keep_freed_memory()
+    show(
+        measure(models, dataset, preset), f"one training step, batch 64, {dataset}, {preset}, {threads} thread(s)", out
+    )
+
+
+def measure(models: Sequence[str], dataset: str, preset: str, repeats: int = REPEATS, **settings: Any) -> list[dict]:
+    """Milliseconds per step, and how many times those of the first model."""
+    sides = {model: _step(model, dataset, preset, settings) for model in models}
+    # with one thread, its own time: what others on the machine do in between does not count
+    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    seconds = interleaved(sides, repeats, clock)
+    return [
+        {"model": model, "ms": 1000 * seconds[model], f"times {models[0]}": seconds[model] / seconds[models[0]]}
+        for model in models
+    ]
+
+
+def _step(model: str, dataset: str, preset: str, settings: dict[str, Any]) -> Callable[[], int]:
+    """The next step of a training, whatever its published batch is."""
+    config = configure(model, dataset, preset, batch_size=64, **settings)
+    loaded = warmed(load_dataset(dataset, config.resolution))
+    learner = Learner(config, loaded, torch.device("cpu"))
+    feed, steps = Feed(learner, loaded), count()
+
+    def one_step() -> int:
+        learner.step(feed.inputs(next(steps)))
+        return 1
+
+    return one_step
