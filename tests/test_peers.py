@@ -52,6 +52,13 @@ def test_factor_qvae_as_published():
     assert configure("qvae", "shapes3d").training == config.training
 
 
+def test_the_balance_of_factor_qvae_is_that_of_the_latents_there_are():
+    for preset in ("paper", "quick"):
+        config = configure("factor-qvae", "shapes3d", preset, num_latents=5, resolution=64)
+        assert config.objective.gamma == pytest.approx(0.5)
+        assert config.training.reconstruction_weight == pytest.approx(5 / 1e-3 / (64 * 64 * 3))
+
+
 def test_elsewhere_on_the_grid_the_weights_of_quantised_latents_go_with_the_reconstruction():
     published, other = configure("qlae", "shapes3d"), configure("quantised+factor", "shapes3d")
     ratios = [each.latent.commitment_weight / each.training.reconstruction_weight for each in (published, other)]

@@ -205,8 +205,9 @@ def configure(
     if loss is not None:
         loss.check(base.latent)
     known = {each for part in base.parts.values() for each in rules_of(part)}
-    resolution = rules_of(Config)["resolution"].fitting("resolution", given.get("resolution"))
-    offered = preset_settings(preset, point, dataset, resolution)
+    rules = rules_of(Config) | rules_of(point.family)
+    asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
+    offered = preset_settings(preset, point, dataset, **asked)
     usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 

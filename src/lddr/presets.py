@@ -27,19 +27,23 @@ PRESETS = ("paper", "quick")
 PAPERS_RESOLUTION = 64
 
 
-def preset_settings(preset: str, model: Model, dataset: str, resolution: int | None = None) -> dict[str, Any]:
+def preset_settings(
+    preset: str, model: Model, dataset: str, resolution: int | None = None, num_latents: int | None = None
+) -> dict[str, Any]:
     """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
 
-    `resolution` is the one that was asked for. Quick runs keep the paper's balance: the reconstruction is a sum over
-    pixels, of which a small picture has fewer. The D-VAE's discrete peers have settings and a balance of their own.
+    `resolution` and `num_latents` are those that were asked for. Quick runs keep the paper's balance: a reconstruction
+    is a sum over pixels, of which a small picture has fewer. The D-VAE's discrete peers have settings and a balance of
+    their own.
     """
     name = SAME_SETTINGS.get(dataset, dataset)
     if preset not in PRESETS:
         raise UserError(f"unknown preset {preset!r}; {hint(preset, PRESETS)}there are: {', '.join(PRESETS)}")
+    asked = {} if num_latents is None else {"num_latents": num_latents}
     if preset == "paper":
-        settings = peers_training(model, dataset) | PAPER.get(name, {})
+        settings = peers_training(model, dataset) | PAPER.get(name, {}) | asked
         return settings | peers_balance(model, dataset, resolution, settings)
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
     side = resolution or settings.get("resolution", PAPERS_RESOLUTION)
-    settings = settings | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
+    settings = settings | asked | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
     return settings | peers_balance(model, dataset, side, settings)
