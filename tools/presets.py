@@ -28,6 +28,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 TABLE, PICTURE = DOCS / "presets.csv", DOCS / "images" / "presets.png"
 COLUMNS = ("dataset", "model", "changed", "seed", "steps", "minutes", "mig", "modularity")
 WARM, TIMED = 100, 50  # steps
+OFFSET: Any = {"textcoords": "offset points"}
 Row = dict[str, str]
 
 
@@ -99,7 +100,7 @@ def draw() -> bytes:
     figure, panels = paneled(len(groups), len(groups), (4.2, 3.6))
     for axes, (dataset, settings) in zip(panels, sorted(groups.items()), strict=True):
         draw_settings(axes, settings)
-        axes.set(title=dataset, xlabel="minutes of one core", xscale="log")
+        axes.set(title=dataset, xlabel="minutes of one core")
     panels[0].set_ylabel("MIG")
     return rendered(figure)
 
@@ -116,8 +117,12 @@ def draw_settings(axes: Axes, settings: dict[tuple[str, str, int], list[Row]]) -
         axes.plot(minutes, median(scores), "o", color=colour(model), markersize=5, label=label)
         if is_chosen:
             axes.plot(minutes, median(scores), "o", color=HIGHLIGHT, markersize=10, fillstyle="none")
-        axes.annotate(f" {len(scores)}", (minutes, median(scores)), fontsize=6, color=INK)
-    axes.set_ylim(bottom=0)
+        words = changed.replace("_", " ").replace(".0", "") or (f"{steps} steps" if not is_chosen else "")
+        told = f"  {len(scores)}{' · ' if words else ''}{words}"
+        place = minutes, median(scores) if is_chosen else max(scores)
+        axes.annotate(told, place, fontsize=6, color=INK, va="center", xytext=(4, 0), **OFFSET)
+    latest = max(float(row["minutes"]) for rows in settings.values() for row in rows)
+    axes.set(xlim=(0, 1.35 * latest), ylim=(0, None))
     axes.legend(loc="upper left")
 
 

@@ -30,6 +30,7 @@ QUICK = {
     "downstream_logistic": {"sizes": (10, 100), "test": 400},
     "downstream_boosting": {"sizes": (10, 100), "test": 400},
     "gap": {"batches": 3, "batch_size": 8},
+    "pipe": {"train": 64, "test": 64},
 }
 PERFECT = dict.fromkeys(OURS, 1.0) | {"sap": None, "unsupervised": 0.0, "gap": None}  # SAP: 1 - chance; None: no limit
 NOISE = {  # chance is 1 / factors for votes, the share of the favourite for accuracies; some have no limit

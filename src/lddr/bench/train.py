@@ -27,7 +27,7 @@ from lddr.training.ledger import LOG_EVERY, Ledger
 MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 REPEATS = 7
-WARM = 128  # batches
+WARM = 64  # batches
 
 
 @dataclass(frozen=True)
