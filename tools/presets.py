@@ -37,11 +37,11 @@ def gather(folders: list[Path]) -> None:
     torch.set_num_threads(1)
     keep_freed_memory()
     rows = {_key(row): row for row in read()}
-    seconds: dict[tuple[str, str, str], float] = {}
+    seconds = {_kind(row): 60 * float(row["minutes"]) / int(row["steps"]) for row in rows.values()}  # timed before
     for run in map(read_run, finished_runs(folders)):
         row = _row(run)
         if "mig" in run.scores and _key(row) not in rows:
-            kind = row["dataset"], row["model"], row["changed"]
+            kind = _kind(row)
             seconds[kind] = seconds.get(kind) or step_time(run.files.config)
             rows[_key(row)] = row | {"minutes": f"{seconds[kind] * int(row['steps']) / 60:.2f}"}
     with TABLE.open("w", newline="", encoding="utf-8") as file:
@@ -57,8 +57,12 @@ def read() -> list[Row]:
         return list(csv.DictReader(file))
 
 
+def _kind(row: Row) -> tuple[str, ...]:
+    return row["dataset"], row["model"], row["changed"]
+
+
 def _key(row: Row) -> tuple[str, ...]:
-    return row["dataset"], row["model"], row["changed"], row["steps"].zfill(7), row["seed"]
+    return *_kind(row), row["steps"].zfill(7), row["seed"]
 
 
 def _row(run: Run) -> Row:
