@@ -126,7 +126,7 @@ def draw_settings(axes: Axes, settings: dict[tuple[str, str, int], list[Row]]) -
         place = minutes, median(scores) if is_chosen else max(scores)
         axes.annotate(told, place, fontsize=6, color=INK, va="center", xytext=(4, 0), **OFFSET)
     latest = max(float(row["minutes"]) for rows in settings.values() for row in rows)
-    axes.set(xlim=(0, 1.35 * latest), ylim=(0, None))
+    axes.set(xlim=(0, 1.5 * latest), ylim=(0, None))
     axes.legend(loc="upper left")
 
 
