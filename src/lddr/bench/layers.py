@@ -1,6 +1,5 @@
 """`lddr bench layers`: where the time of a step goes, layer by layer, beside what multiplying alone would take."""
 
-import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lddr.bench.table import show
-from lddr.bench.timing import interleaved
+from lddr.bench.timing import fair_clock, interleaved
 from lddr.bench.train import DATASETS, warmed
 from lddr.config import configure
 from lddr.data.load import load_dataset
@@ -45,14 +44,12 @@ def run_bench(threads: int, out: Path | None) -> None:
 
 
 def measure(dataset: str, repeats: int = REPEATS) -> list[dict[str, Any]]:
-    """Forward and backward time of every layer and of the rest of a step, and the limit by the fastest matmul."""
+    """Forward and backward time of every layer and of the rest of a step, and its limit by a large matmul."""
     learner, feed = _learner(dataset)
     parts = _layers(learner, feed) | _others(learner, feed)
     forward = {name: _once(part.forward) for name, part in parts.items()}
     backward = {f"{name}, backward": _once(part.backward) for name, part in parts.items()}
-    # with one thread, its own time: what others on the machine do in between does not count
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    seconds = interleaved(forward | backward | {"matmul": _matmul()}, repeats, clock)
+    seconds = interleaved(forward | backward | {"matmul": _matmul()}, repeats, fair_clock(torch.get_num_threads()))
     rows = [
         _row(name, seconds[name], seconds[f"{name}, backward"], _operations(part) * seconds["matmul"])
         for name, part in parts.items()

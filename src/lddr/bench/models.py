@@ -1,6 +1,5 @@
 """`lddr bench models`: training steps of several models in turns, beside the first of them."""
 
-import time
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import torch
 
 from lddr.bench.table import show
-from lddr.bench.timing import interleaved
+from lddr.bench.timing import fair_clock, interleaved
 from lddr.bench.train import warmed
 from lddr.config import configure
 from lddr.data.load import load_dataset
@@ -35,9 +34,7 @@ def run_bench(models: Sequence[str], dataset: str, preset: str, threads: int, ou
 def measure(models: Sequence[str], dataset: str, preset: str, repeats: int = REPEATS, **settings: Any) -> list[dict]:
     """Milliseconds per step, and how many times those of the first model."""
     sides = {model: _step(model, dataset, preset, settings) for model in models}
-    # with one thread, its own time: what others on the machine do in between does not count
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    seconds = interleaved(sides, repeats, clock)
+    seconds = interleaved(sides, repeats, fair_clock(torch.get_num_threads()))
     return [
         {"model": model, "ms": 1000 * seconds[model], f"times {models[0]}": seconds[model] / seconds[models[0]]}
         for model in models

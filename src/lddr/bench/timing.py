@@ -28,6 +28,11 @@ def interleaved(
     return {name: median(values) for name, values in times.items()}
 
 
+def fair_clock(threads: int) -> Callable[[], float]:
+    """With one thread, its own time: what others on the machine do in between does not count."""
+    return time.process_time if threads == 1 else time.perf_counter
+
+
 def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
     """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
     module, name = function.split(":")
