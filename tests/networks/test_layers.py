@@ -151,3 +151,17 @@ def test_broadcast_convolution_is_the_convolution_of_the_tiled_latents(num_laten
     assert result.shape == (batch, outputs, size + 3, size + 3)
     assert result.stride()[1] == 1
     assert result.count_nonzero() == theirs[0].count_nonzero()  # so that the border is zero
+
+
+def test_what_a_broadcast_layer_keeps_has_the_precision_and_the_device_of_its_making():
+    single = BroadcastConvolution(2, 4, 8)
+    torch.set_default_dtype(torch.float64)
+    try:
+        double = BroadcastConvolution(2, 4, 8)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    with torch.device("meta"):
+        elsewhere = BroadcastConvolution(2, 4, 8)
+    assert (single.taps.dtype, double.taps.dtype) == (torch.float32, torch.float64)
+    assert (single.fixed.device.type, elsewhere.fixed.device.type) == ("cpu", "meta")
+    assert double(torch.zeros(1, 2, dtype=torch.float64)).dtype == torch.float64

@@ -96,7 +96,7 @@ class BroadcastConvolution(nn.Conv2d):
         super().__init__(num_latents + 2, outputs, KERNEL)
         _store_channels_last(self)
         self.num_latents, self.size = num_latents, size
-        taps, fixed = _broadcast_features(size, torch.get_default_device())
+        taps, fixed = _broadcast_features(size, torch.get_default_device(), torch.get_default_dtype())
         self.register_buffer("taps", taps, persistent=False)
         self.register_buffer("fixed", fixed, persistent=False)
 
@@ -111,7 +111,7 @@ class BroadcastConvolution(nn.Conv2d):
 
 
 @cache
-def _broadcast_features(size: int, _device: torch.device) -> tuple[Tensor, Tensor]:
+def _broadcast_features(size: int, _device: torch.device, _dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """What the taps of every output pixel see, of the image's inside and of its coordinates; zeros in the border."""
     line = torch.linspace(-1, 1, size)
     seen = torch.stack([torch.ones(size, size), *torch.meshgrid(line, line, indexing="ij")])  # (3, size, size)
