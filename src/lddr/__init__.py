@@ -34,7 +34,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'lddr' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    from lddr.extras import extras
+
+    with extras():
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -158,8 +158,9 @@ def test_event_files_that_begin_anew_show_nothing_old(tmp_path):
 
 
 def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(UserError, match="get it with: pip install tensorboard"):
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    with pytest.raises(UserError, match=r'get it with: pip install "lddr\[tensorboard\]"'):
         Tracker(RunFolder(tmp_path / "run"), 10, tensorboard=True)
     assert not (tmp_path / "run").exists()
 

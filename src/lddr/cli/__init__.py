@@ -11,6 +11,7 @@ from tyro.extras import SubcommandApp
 import lddr
 from lddr.cli.app import DESCRIPTION, app
 from lddr.errors import UserError, hint
+from lddr.extras import extras
 
 PARTS = "train score sweeps runs select report explore data bench"  # in the order of the help
 for part in PARTS.split():
@@ -31,7 +32,8 @@ def main(arguments: list[str] | None = None) -> None:
         import_module("lddr.cli.select").know_selectors()
     try:
         _check_command(app, words)
-        app.cli(prog="lddr", description=DESCRIPTION, args=words)
+        with extras():
+            app.cli(prog="lddr", description=DESCRIPTION, args=words)
     except UserError as error:
         if debug:
             raise

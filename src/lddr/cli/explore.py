@@ -38,11 +38,9 @@ def explore(
         device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         open_browser: Open the page in the browser.
     """
-    try:
-        from lddr.explorer.address import is_loopback, listening, names_of
-        from lddr.explorer.server import create_app
-    except ImportError as error:
-        raise UserError("the explorer is not installed; get it with: pip install 'lddr[explore]'") from error
+    from lddr.explorer.address import is_loopback, listening, names_of
+    from lddr.explorer.server import create_app
+
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}; give the one that holds the runs")
     if device != "auto":  # which there always is: importing torch takes seconds

@@ -1,5 +1,8 @@
 """Gradient boosting as published and as scikit-learn does it, on codes that are sorted once (Friedman 2001)."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -85,8 +88,6 @@ def best_split(node: Node, residuals: Floats, generator: np.random.Generator) ->
 
     With residuals around their mean, their sum S over the left samples, and n = l + r samples: by S² n / (l r).
     """
-    import torch
-
     order, codes = node
     count = order.shape[1]
     centred = residuals.take(order)
@@ -94,7 +95,7 @@ def best_split(node: Node, residuals: Floats, generator: np.random.Generator) ->
     if centred[0] @ centred[0] <= PURE * count:
         return None
     left = np.arange(1, count)
-    gains = torch.from_numpy(centred).cumsum(1).numpy()[:, :-1]  # numpy's takes four times as long: half of everything
+    gains = _cumulative()(centred)[:, :-1]
     gains *= gains
     gains *= count / (left * (count - left))
     gains *= codes[:, 1:] > codes[:, :-1] + NEAR
@@ -103,6 +104,16 @@ def best_split(node: Node, residuals: Floats, generator: np.random.Generator) ->
     latent = shuffled[gains[shuffled, positions[shuffled]].argmax()]
     gain = gains[latent, positions[latent]]
     return (latent, positions[latent] + 1, gain) if gain > 0 else None
+
+
+@cache
+def _cumulative() -> Callable[[Floats], Floats]:
+    """Sums along the rows: torch's where it is installed, the same to the last bit in a quarter of the time."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return lambda rows: rows.cumsum(axis=1)
+    return lambda rows: torch.from_numpy(rows).cumsum(1).numpy()
 
 
 def _parted(node: Node, left: Whole, samples: int) -> list[Node | None]:

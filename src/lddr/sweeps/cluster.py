@@ -14,6 +14,7 @@ from typing import Any
 
 from lddr.config import Config
 from lddr.errors import UserError
+from lddr.extras import check_installed, extras
 from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.stage import stage_of
@@ -205,10 +206,10 @@ def connected(options: Options) -> Iterator[Any]:
     """A connection to Ray, quiet: the one there is, else the cluster's, else a Ray of our own on all cores."""
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SCHEDULER_EVENTS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     os.environ.update(quiet | dict(os.environ))
-    try:
+    with extras():
         import ray
-    except ImportError as error:
-        raise UserError("Ray is not installed; get it with: pip install 'lddr[cluster]'") from error
+    if options.address is None:  # what a cluster has is not known here
+        check_installed("torch")
     if ray.is_initialized():
         yield ray
         return

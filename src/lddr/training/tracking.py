@@ -10,6 +10,7 @@ from typing import Any, Self, SupportsFloat
 
 from lddr.console import StepProgress
 from lddr.errors import UserError
+from lddr.extras import extras
 from lddr.runs.folder import RunFolder
 
 Terms = Mapping[str, SupportsFloat]  # name → value: numbers, or tensors that are read only when they are shown
@@ -79,10 +80,8 @@ class TensorBoard:
     """Event files for TensorBoard; steps after the one resumed from are taken back and written again."""
 
     def __init__(self, folder: Path, resume_from_step: int | None = None) -> None:
-        try:
+        with extras():
             from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise UserError("TensorBoard is not installed; get it with: pip install tensorboard") from error
         self._folder = folder
         purge = 0 if resume_from_step is None else resume_from_step + 1
         with _writing(folder):
