@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.config import configure
-from lddr.report.drawing.latent_grid import axis_angle, latent_spaces, space_of
+from lddr.report.drawing.latent_grid import axis_angle, grid_turn, latent_spaces, space_of
 from lddr.report.loaded import LoadedRun
 from lddr.report.style import FIRST, SECOND
 from lddr.runs.index import Run, flat_settings
@@ -35,6 +35,7 @@ def test_the_angle_of_a_grid_is_how_far_it_is_turned(turn, stretch):
     turned = grid @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
     assert axis_angle(turned) == pytest.approx(turn, abs=1e-6)
     assert axis_angle(turned[..., ::-1]) == pytest.approx(turn, abs=1e-6)  # whichever axis
+    assert grid_turn(turned) == pytest.approx(turn, abs=1e-6)
 
 
 def test_a_space_that_uses_one_axis_or_none_is_not_parallel_to_both():
@@ -52,3 +53,10 @@ def test_a_latent_space_comes_from_the_model_of_the_run(tmp_path):
     dataset = LoadedRun(one).dataset
     corner = dataset.images(dataset.space.indices_of([[39, 3]]))
     assert space[13, 1] == pytest.approx(model.represent(corner)[0], abs=1e-5)
+
+
+def test_bends_do_not_turn_a_grid_as_a_whole():
+    across, up = np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9), indexing="ij")
+    bent = np.stack([across + 0.5 * up**2, up + 0.5 * across**2], axis=-1)
+    assert axis_angle(bent) > 15
+    assert grid_turn(bent) == pytest.approx(0, abs=1e-5)

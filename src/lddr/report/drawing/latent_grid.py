@@ -48,7 +48,19 @@ def _space(run: Run) -> NDArray:
 
 def axis_angle(points: NDArray) -> float:
     """How far a grid is turned: the root mean square angle, in degrees, of its lines with an axis of their own."""
-    moved = np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)])  # (factors, latents)
+    return _angle(np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)]))
+
+
+def grid_turn(points: NDArray) -> float:
+    """How far a grid is turned as a whole: the same of the plane that fits it best, so that bends do not count."""
+    rows, columns = points.shape[:2]
+    places = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1).reshape(-1, 2)
+    slopes = np.linalg.lstsq(places - places.mean(0), points.reshape(-1, 2) - points.mean((0, 1)), rcond=None)[0]
+    return _angle(slopes**2)
+
+
+def _angle(moved: NDArray) -> float:
+    """From how far each factor moves each latent, squared, (factors, latents): the further turned of the two."""
     shares = moved / np.maximum(moved.sum(1, keepdims=True), 1e-12)
     share = max(min(shares[0, 0], shares[1, 1]), min(shares[0, 1], shares[1, 0]))
     return float(np.degrees(np.arccos(np.sqrt(share))))

@@ -19,13 +19,13 @@ def category_agreement(candidates: Candidates) -> list[Verdict]:
     from lddr.selection.agreement import agreement
 
     def measure(models: "list[Encoded]") -> list[float]:
-        pairs = agreement([_grouped_categories(model) for model in models])
+        pairs = agreement([grouped_categories(model) for model in models])
         return [float(np.median(np.delete(row, own))) for own, row in enumerate(pairs)]
 
     return among_seeds(candidates, measure, discrete=True)
 
 
-def _grouped_categories(model: "Encoded") -> "Whole":
+def grouped_categories(model: "Encoded") -> "Whole":
     import numpy as np
 
     from lddr.selection.agreement import grouped
@@ -59,7 +59,7 @@ def among_seeds(
         elif discrete and seen.categories is None:
             verdicts[place] = "has no categories"
         else:
-            seeds.setdefault(_all_but_seed(run), []).append(place)
+            seeds.setdefault(all_but_seed(run), []).append(place)
     for places in seeds.values():
         if len(places) > 1:
             values = measure([shown[place] for place in places])  # type: ignore[misc]
@@ -68,5 +68,5 @@ def among_seeds(
     return verdicts
 
 
-def _all_but_seed(run: Run) -> frozenset:
+def all_but_seed(run: Run) -> frozenset:
     return frozenset(item for item in run.settings.items() if item[0] != "seed")

@@ -1,0 +1,103 @@
+"""The results page is what the tables beside it give, and its numbers are worked out as they should be."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+ROOT = Path(__file__).parents[1]
+TOOL = ROOT / "tools" / "results"
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    """The tool's modules, which have common names, for one test."""
+    known = set(sys.modules)
+    monkeypatch.syspath_prepend(str(TOOL))
+    import claims
+    import estimates
+    import selection
+    import table
+
+    yield {"claims": claims, "estimates": estimates, "selection": selection, "table": table}
+    for name in set(sys.modules) - known:
+        if getattr(sys.modules[name], "__file__", None) and str(TOOL) in str(sys.modules[name].__file__):
+            del sys.modules[name]
+
+
+def test_the_page_is_what_the_tables_give():
+    done = subprocess.run([sys.executable, str(TOOL), "check"], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr + "\nmake it anew with: python tools/results"
+
+
+def test_a_verdict_needs_the_whole_interval_and_enough_runs(tool):
+    estimate = tool["estimates"].Estimate
+    assert estimate(1, 0.5, 2, 9).verdict() == "shown"
+    assert estimate(1, -0.5, 2, 9).verdict() == "not shown"
+    assert estimate(-1, -2, -0.5, 9).verdict() == "the opposite"
+    assert estimate(1, 0.5, 2, 4).verdict() == "too few runs"
+    assert estimate(30, 26, 40, 50).verdict(25) == "shown"
+
+
+def test_the_interval_of_a_difference_covers_it_about_as_often_as_it_says(tool, monkeypatch):
+    monkeypatch.setattr(tool["estimates"], "RESAMPLES", 400)
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(200):
+        new, old = generator.normal(1, 1, 40), generator.normal(0, 1, 40)
+        found = tool["estimates"].resampled(tool["estimates"].above, new, old)
+        covered += found.low <= 1 <= found.high
+    assert 0.88 <= covered / 200 <= 1.0
+
+
+def test_the_interval_of_a_share_is_wilsons(tool):
+    found = tool["estimates"].share(13, 50)
+    z = norm.ppf(0.975)
+    for limit in (found.low / 100, found.high / 100):  # where a test of that share just fails to be rejected
+        assert abs(0.26 - limit) == pytest.approx(z * np.sqrt(limit * (1 - limit) / 50), rel=1e-5)
+    assert tool["estimates"].share(0, 12).low == 0.0
+
+
+def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice(tool):
+    module, table = tool["selection"], tool["table"]
+    generator = np.random.default_rng(1)
+    truth = generator.random(40)
+    runs = [table.Run(Path(f"r{n}"), "finished", {"seed": n}, {"mig": value}) for n, value in enumerate(truth)]
+    alike = -np.abs(truth[:, None] - truth)  # the median model is the most central one
+    np.fill_diagonal(alike, np.nan)
+    pool = module.Pool("d", runs, {"oracle": truth, "blind": generator.random(40), "tie": 0 * truth}, {"udr": alike})
+    assert module.choosing(pool, "oracle", 10).regret == pytest.approx(0, abs=1e-12)
+    assert module.choosing(pool, "oracle+oracle", 10).regret == pytest.approx(0, abs=1e-12)
+    assert 0.5 < module.choosing(pool, "blind", 10).regret < 1.5
+    assert module.choosing(pool, "tie", 40).gained == pytest.approx(truth.mean() - np.median(truth))
+    assert abs(module.choosing(pool, "udr", 10).gained) < 0.05
+    chosen = pool.preference("udr", np.array([[0, 1, 2]]))[0]
+    assert chosen[0] == pytest.approx(np.median([alike[0, 1], alike[0, 2]]))  # of those it may choose from alone
+
+
+def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
+    table = tool["table"]
+    monkeypatch.setattr(table, "RESULTS", tmp_path)
+    runs = table.read("circles")
+    assert not runs
+    settings = {"dataset": "dsprites", "model": "dvae", "seed": 3, "steps": 10, "clip": 0.5, "kernels": "4,4"}
+    run = table.Run(Path("dsprites_dvae"), "finished", settings | {"supervision": None}, {"mig": 0.25, "dci.x": 1e-7})
+    monkeypatch.setattr(table, "_row", lambda run: row(table, run))
+    assert table.keep("own", [run]) == 1
+    (found,) = table.read("own")
+    assert found.settings == settings
+    assert found.scores == run.scores
+    assert found.name == run.name
+    better = table.Run(run.folder, "finished", run.settings, {"mig": 0.5})
+    table.keep("own", [better])
+    assert [one.scores for one in table.read("own")] == [{"mig": 0.5}]
+
+
+def row(table, run):
+    settings = {name: str(value) for name, value in run.settings.items() if value is not None}
+    first = {name: settings.pop(name) for name in table.FIRST}
+    scores = {table.SCORE + name: f"{value:.6g}" for name, value in run.scores.items()}
+    return first | {table.SETTING + name: value for name, value in settings.items()} | scores | {"name": run.name}

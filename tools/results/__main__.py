@@ -1,0 +1,50 @@
+"""The results of the repository, from tables of runs.
+
+python tools/results gather runs/results   add the runs of a folder to the tables, and draw what needs their models
+python tools/results                       make the page and its figures from the tables
+python tools/results check                 say whether the page is what the tables give
+"""
+
+import sys
+from difflib import unified_diff
+from pathlib import Path
+
+import figures
+import selection
+from page import PAGE, STUDIES, page
+from table import keep
+
+from lddr.files import written_whole
+from lddr.runs.index import list_runs
+from lddr.sweeps.study import read_study
+
+
+def gather(folder: Path) -> None:
+    runs = {run.name: run for run in list_runs(folder) if run.state == "finished" and "mig" in run.scores}
+    for study, command in STUDIES.items():
+        words = command.split()
+        configs = read_study(words[2], "quick" if "--scale" in words else "full").configs
+        found = [runs[config.run_name] for config in configs if config.run_name in runs]
+        print(f"{study}: {keep(study, found) if found else 0} of {len(configs)} runs")
+    selection.gather(list(runs.values()))
+    figures.from_models(list(runs.values()))
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["gather"]:
+        gather(Path(arguments[1]))
+    text = page()
+    if arguments == ["check"]:
+        old = PAGE.read_text(encoding="utf-8")
+        sys.stdout.writelines(
+            unified_diff(old.splitlines(True), text.splitlines(True), "results/README.md", "made anew")
+        )
+        return int(old != text)
+    with written_whole(PAGE) as draft:
+        draft.write_text(text, encoding="utf-8")
+    figures.from_tables()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""A study's scores as a table in the repository: a row for each run, from which runs can be read again."""
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from lddr.files import written_whole
+from lddr.report.drawing.curves import logged
+from lddr.report.drawing.latent_grid import axis_angle, grid_turn, space_of
+from lddr.runs.index import Run, Value
+
+RESULTS = Path(__file__).parents[2] / "results"
+FIRST = ("dataset", "model", "seed", "steps")  # columns
+OWN = ("name", "lddr", "torch", "python")
+LEFT_OUT = ("threads", "mean_picture")
+SETTING, SCORE = "set ", "score "  # what column names begin with
+
+
+def scores_file(study: str) -> Path:
+    return RESULTS / study / "scores.csv"
+
+
+def keep(study: str, runs: Iterable[Run]) -> int:
+    """Add runs to a study's table, or bring their rows up to date; rows of runs that are not here stay."""
+    rows = {row["name"]: row for row in _rows(scores_file(study))}
+    found = {run.name: _row(run) for run in runs}
+    rows |= found
+    named = sorted({name for row in rows.values() for name in row if name.startswith((SETTING, SCORE))})
+    columns = [*FIRST, *sorted(named, key=lambda name: name.startswith(SCORE)), *OWN]
+    order = sorted(rows.values(), key=lambda row: ([row[name] for name in FIRST[:2]], int(row["seed"]), row["name"]))
+    with written_whole(scores_file(study)) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(order)
+    return len(found)
+
+
+def read(*studies: str) -> list[Run]:
+    """The runs of studies as they were when their rows were written, each once."""
+    rows = {row["name"]: row for study in studies for row in _rows(scores_file(study))}
+    return [_run(row) for row in rows.values()]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: value for name, value in row.items() if value} for row in csv.DictReader(file)]
+
+
+def _row(run: Run) -> dict[str, str]:
+    versions = json.loads((run.folder / "config.json").read_text())["versions"]
+    settings = {name: str(value) for name, value in run.settings.items() if value is not None}
+    row = {name: settings.pop(name) for name in FIRST}
+    row |= {SETTING + name: value for name, value in settings.items()}
+    scores = run.scores | _beginning(run) | _angle(run)
+    row |= {SCORE + name: f"{value:.6g}" for name, value in scores.items() if name not in LEFT_OUT}
+    return row | {"name": run.name} | {name: versions[name] for name in OWN[1:]}
+
+
+def _beginning(run: Run) -> dict[str, float]:
+    """What the training began with: the mean over its first steps that were logged."""
+    log = logged(run)
+    return {f"{name}.first": float(log[name][0]) for name in ("reconstruction", "kl") if name in log}
+
+
+def _angle(run: Run) -> dict[str, float]:
+    if run.value("dataset") != "circles":
+        return {}
+    return {"angle": axis_angle(space_of(run)), "turn": grid_turn(space_of(run))}
+
+
+def _run(row: dict[str, str]) -> Run:
+    settings = {name.removeprefix(SETTING): _value(value) for name, value in row.items() if not name.startswith(SCORE)}
+    scores = {name.removeprefix(SCORE): float(value) for name, value in row.items() if name.startswith(SCORE)}
+    name = str(settings.pop("name"))
+    return Run(Path(name), "finished", {key: value for key, value in settings.items() if key not in OWN}, scores)
+
+
+def _value(text: str) -> Value:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def of(runs: Sequence[Run], dataset: str, *models: str, **settings: Value) -> list[Run]:
+    """The runs on a dataset, of models, with settings; without labels where none are asked for."""
+    wanted = {"dataset": dataset, "supervision": None} | settings
+    return [
+        run
+        for run in runs
+        if (not models or run.value("model") in models)
+        and all(run.value(name) == value for name, value in wanted.items())
+    ]
