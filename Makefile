@@ -1,6 +1,7 @@
 # make demo: see it work.  make test: check everything.  Both build .venv first when it is missing or out of date.
 PYTHON ?= python3
 BIN := .venv/bin
+AT_ONCE = $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)' 2> /dev/null || echo auto)
 
 .PHONY: demo explore test format setup pins clean
 
@@ -15,7 +16,7 @@ test: .venv/ready .venv/browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -n $(AT_ONCE) --dist loadgroup  # one more than cores: some tests wait for Ray or a browser
 
 format: .venv/ready
 	$(BIN)/ruff format .
