@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from lddr.arrays import as_array
 from lddr.trained import Trained, train
 
 
@@ -59,7 +60,7 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
         """Train on images; y is not used."""
         settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {}) | self._keywords
-        self.trained_: Trained = train(np.asarray(X), self.model, self.preset, machine=self.machine, **settings)
+        self.trained_: Trained = train(as_array(X), self.model, self.preset, machine=self.machine, **settings)
         self.n_features_out_ = self.trained_.num_latents
         return self
 
@@ -71,7 +72,7 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
     def inverse_transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
         """The images of codes."""
         check_is_fitted(self)
-        return self.trained_.decode(np.asarray(X, np.float32))
+        return self.trained_.decode(as_array(X).astype(np.float32))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """latent0, latent1, …"""

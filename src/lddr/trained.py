@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from lddr.arrays import as_array
 from lddr.config import Config, configure
 from lddr.data.dataset import Dataset
 from lddr.data.in_memory import ArrayDataset, as_images
@@ -73,7 +74,7 @@ class Trained:
     @torch.no_grad()
     def decode(self, codes: ArrayLike) -> NDArray[np.float32]:
         """Images of codes (count, latents): floats are values of the latents, whole numbers are categories."""
-        array = np.asarray(codes)
+        array = as_array(codes)
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
         values = torch.from_numpy(self._values(array))
@@ -82,7 +83,7 @@ class Trained:
 
     def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
         """The image with one latent at each of its active categories (Gaussian: from -2 to 2), the others kept."""
-        code = self.represent(np.asarray(image)[np.newaxis])
+        code = self.represent(as_array(image)[np.newaxis])
         values = self.values_of(latent)
         codes = np.repeat(code, len(values), axis=0)
         codes[:, latent] = values

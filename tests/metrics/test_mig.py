@@ -89,16 +89,11 @@ def test_the_matrix_is_latents_by_factors():
     assert matrix[0, 0] < 0.01
 
 
-def test_factors_may_be_whole_numbers_of_any_type_and_arrays_tensors():
-    import torch
-
+def test_factors_may_be_whole_numbers_of_any_type():
     codes = FACTORS + 0.1 * GENERATOR.normal(size=FACTORS.shape)
     expected = mig(codes, FACTORS).score
-    for factors in (FACTORS.astype(float), FACTORS.astype(np.uint8), torch.from_numpy(FACTORS)):
+    for factors in (FACTORS.astype(float), FACTORS.astype(np.uint8)):
         assert mig(codes, factors).score == expected
-    assert mig(torch.from_numpy(codes).requires_grad_(), FACTORS).score == expected
-    rough = torch.from_numpy(codes).bfloat16()
-    assert mig(rough, FACTORS).score == mig(rough.double().numpy(), FACTORS).score
     assert mig(codes, FACTORS > 1).score > 0
 
 

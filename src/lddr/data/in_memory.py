@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.arrays import as_array
 from lddr.data.dataset import Dataset, Images, as_floats
 from lddr.data.factors import FactorSpace, FactorTable
 from lddr.data.pictures import arrangement
@@ -13,7 +14,7 @@ from lddr.errors import UserError
 
 def as_images(images: ArrayLike, shape: tuple[int, int, int] | None = None) -> NDArray[np.float32]:
     """Images as floats in [0, 1], with the channels last if there, or first, → (count, height, width, channels)."""
-    given = np.asarray(images)
+    given = as_array(images)
     found = arrangement(given.shape)
     array = found[1](given) if found else given
     if found is None or (shape is not None and array.shape[1:] != shape):

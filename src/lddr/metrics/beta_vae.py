@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.data.factors import FactorSpace
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, checked, in_column
 from lddr.metrics.interventions import held_draws, summarised
 from lddr.metrics.metric import Result, Samples, UndefinedError, metric
 from lddr.metrics.samples import Draws
@@ -61,8 +61,8 @@ def beta_vae_score(
     that more iterations than the default of 100 only make sure that it is reached; `converged` is false where latents
     differ so much in scale (ten thousand times and more) that even these are too few.
     """
-    train, train_labels = checked(differences_train, np.reshape(held_train, (-1, 1)))
-    test, test_labels = checked(differences_test, np.reshape(held_test, (-1, 1)))
+    train, train_labels = checked(differences_train, in_column(held_train))
+    test, test_labels = checked(differences_test, in_column(held_test))
     if len(np.unique(train_labels)) < 2:
         raise UndefinedError("the BetaVAE score tells factors apart, but all training points hold the same one")
     predict, converged = _fitted(train, train_labels[:, 0], max_iterations)

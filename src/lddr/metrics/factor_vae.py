@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.factors import FactorSpace
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, as_floats, checked, in_column
 from lddr.metrics.interventions import held_draws, summarised
 from lddr.metrics.metric import Result, Samples, metric
 from lddr.metrics.samples import Draws
@@ -75,9 +75,9 @@ def factor_vae_score(
     two, among those whose standard deviation over the dataset is at least `min_std`; the score is 0 where there is
     none.
     """
-    train, train_labels = checked(variances_train, np.reshape(held_train, (-1, 1)))
-    test, test_labels = checked(variances_test, np.reshape(held_test, (-1, 1)))
-    scale = np.asarray(variances, np.float64)  # (latents,)
+    train, train_labels = checked(variances_train, in_column(held_train))
+    test, test_labels = checked(variances_test, in_column(held_test))
+    scale = as_floats(variances)  # (latents,)
     if scale.shape != train.shape[1:] or train.shape[1:] != test.shape[1:]:
         raise UserError(
             f"expected the variances of as many latents everywhere, got {scale.shape}, {train.shape} and {test.shape}"

@@ -5,20 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.arrays import as_array
 from lddr.errors import UserError
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 LARGEST = 1e50  # codes are squared, and solvers never come back from an overflow
-
-
-def as_array(given: ArrayLike) -> NDArray:
-    """What was given as an array; a tensor of torch is taken off its graph and its device."""
-    tensor: Any = given
-    if hasattr(tensor, "detach"):
-        tensor = tensor.detach().cpu()
-        tensor = tensor.double() if tensor.is_floating_point() else tensor  # numpy has no bfloat16
-    return np.asarray(tensor)
 
 
 def as_floats(codes: ArrayLike) -> Floats:
@@ -45,6 +37,11 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
             f"factors must be whole numbers, and these {truth.dtype} are not; give the numbers of their values"
         )
     return values, truth.astype(np.int64)
+
+
+def in_column(values: ArrayLike) -> NDArray:
+    """The values (samples,) of one factor as a table (samples, 1)."""
+    return as_array(values).reshape(-1, 1)
 
 
 def checked_parts(

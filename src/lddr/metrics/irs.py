@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from lddr.data.factors import FactorSpace
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole, checked
+from lddr.metrics.information import Floats, Whole, checked, in_column
 from lddr.metrics.interventions import held_samples, holdable, occurring
 from lddr.metrics.metric import Result, Samples, metric
 from lddr.metrics.samples import Draws
@@ -67,7 +67,7 @@ def irs(
     """
     if len(codes) != len(values) or not len(codes):
         raise UserError(f"expected codes and values for every factor, got them for {len(codes)} and {len(values)}")
-    given = [checked(one, np.reshape(value, (-1, 1))) for one, value in zip(codes, values, strict=True)]
+    given = [checked(one, in_column(value)) for one, value in zip(codes, values, strict=True)]
     largest = largest_deviation(np.concatenate([one for one, _ in given]))  # (latents,)
     deviations = np.stack([expected_deviation(one, value[:, 0], quantile) for one, value in given], axis=1)
     shares = np.divide(deviations, largest[:, None], out=np.ones_like(deviations), where=largest[:, None] > 0)

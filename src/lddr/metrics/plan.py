@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.arrays import as_array
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.information import as_array
 from lddr.metrics.metric import Metric, UndefinedError
 from lddr.metrics.samples import Draws, EncodedImages
 

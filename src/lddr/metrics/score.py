@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lddr.arrays import as_array
 from lddr.console import TaskBars
 from lddr.data.columns import factor_table
 from lddr.data.dataset import stream
@@ -11,7 +12,7 @@ from lddr.errors import UserError
 from lddr.metrics.choice import MetricSettings, Names, configured
 from lddr.metrics.evaluate import Entries, draw_settings, entries_of, warn_of_few
 from lddr.metrics.fitting import cores
-from lddr.metrics.information import as_array, checked
+from lddr.metrics.information import checked
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError
 from lddr.metrics.plan import check_factors, scorable
 from lddr.metrics.samples import Draws, EncodedImages

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lddr.arrays import as_array
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, as_floats
 from lddr.metrics.metric import Result
@@ -74,7 +75,7 @@ def _checked_models(codes_of_models: Sequence[ArrayLike], similarity: str) -> li
 
 
 def _checked_masks(active: Sequence[ArrayLike], models: list[Floats]) -> list[NDArray[np.bool_]]:
-    masks = [np.asarray(mask) for mask in active]
+    masks = [as_array(mask) for mask in active]
     if [mask.shape for mask in masks] != [codes.shape[1:] for codes in models] or any(
         mask.dtype != bool for mask in masks
     ):
