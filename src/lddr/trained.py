@@ -24,6 +24,7 @@ from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
+from lddr.runs.pretrained import located
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
 from lddr.training.loop import Stopped
@@ -110,9 +111,11 @@ class Trained:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Trained":
-        """The model of a run folder, or of a folder `save` wrote to."""
-        path = RunFolder(folder).model_file
+        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name."""
+        place = located(folder)
+        path = RunFolder(place).model_file
         tensors, facts = load_model(path)
+        tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
         with foreign(path, "a model of lddr", "train it again or copy it again"):
             config, shape = _described(upgraded(facts, path))
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
@@ -120,7 +123,12 @@ class Trained:
             vae = VAE(shape, config.latent, config.networks)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
-        return cls(config, vae, shape, Path(folder))
+        return cls(config, vae, shape, place)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path) -> "Trained":
+        """The model of a folder, or one that ships with lddr, by its name."""
+        return cls.load(name)
 
     def adversary(self) -> Adversary | None:
         """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""

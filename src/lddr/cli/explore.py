@@ -21,7 +21,8 @@ PASSWORD = "LDDR_PASSWORD"
 
 @app.command
 def explore(
-    folder: Annotated[Positional[Path], arg(metavar="FOLDER")] = Path("runs"),
+    folder: Annotated[Positional[Path | None], arg(metavar="FOLDER", help_behavior_hint="(default: runs)")] = None,
+    pretrained: bool = False,
     host: str = "127.0.0.1",
     port: int = 8421,
     password: Annotated[str | None, arg(metavar="PASSWORD", help_behavior_hint=LEFT_OUT)] = None,
@@ -31,7 +32,8 @@ def explore(
     """Explore runs in the browser: see them all, turn the latents of a model by hand, compare two, read the scores.
 
     Args:
-        folder: The folder that holds the runs, at any depth.
+        folder: The folder that holds the runs, at any depth, or the name of a model that ships with lddr.
+        pretrained: Explore all models that ship with lddr.
         host: The address to listen at; another one than 127.0.0.1 lets others see the runs.
         port: The port to listen at; 0 takes any free one.
         password: Ask for this password; better set LDDR_PASSWORD, which other users of the machine cannot see.
@@ -41,8 +43,7 @@ def explore(
     from lddr.explorer.address import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
-    if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}; give the one that holds the runs")
+    root = _root(folder, pretrained)
     if device != "auto":  # which there always is: importing torch takes seconds
         from lddr.hardware import chosen_device
 
@@ -51,7 +52,20 @@ def explore(
     if not is_local:
         say(warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
-        _serve(create_app(folder, secret, names_of(host), not is_local, device), host, place, open_browser)
+        _serve(create_app(root, secret, names_of(host), not is_local, device), host, place, open_browser)
+
+
+def _root(folder: Path | None, pretrained: bool) -> Path:
+    """The folder that is meant."""
+    from lddr.runs.pretrained import HOME, located
+
+    if pretrained and folder is not None:
+        raise UserError("give a folder or --pretrained, not both")
+    root = HOME if pretrained else located(folder or Path("runs"))
+    if not root.is_dir():
+        others = "see those that ship with lddr: lddr explore --pretrained"
+        raise UserError(f"there is no folder {root}; give the one that holds the runs, or {others}")
+    return root
 
 
 def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: bool) -> None:

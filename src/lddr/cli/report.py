@@ -30,13 +30,15 @@ def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: C
 @app.command
 def show(
     run: RunName,
-    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FOLDER", help_behavior_hint="(default: RUN/card)")] = None,
+    out: Annotated[
+        Path | None, arg(aliases=["-o"], metavar="FOLDER", help_behavior_hint="(default: RUN/card, or card/NAME)")
+    ] = None,
     root: Folder = Path("runs"),
 ) -> None:
     """Show one model on a page: scores, curves, reconstructions, traversals, information.
 
     Args:
-        run: A run's folder, or a part of its name or its fingerprint.
+        run: A run's folder, a part of its name or its fingerprint, or a name from `lddr models --pretrained`.
         out: The folder for the page and its figures.
         root: Where to look for the run.
     """

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from tyro.conf import arg
 
+from lddr import console
 from lddr.cli.app import Folder, Whole, app
 from lddr.runs.machine import Machine
 
@@ -24,12 +25,16 @@ def demo(out: Folder = Path("demo"), steps: Whole = None) -> None:
 
 
 @app.command(name="models")
-def models_(markdown: bool = False) -> None:
+def models_(pretrained: bool = False, markdown: bool = False) -> None:
     """List the models: whose they are, latents, objectives, settings with defaults, and the values the paper tries.
 
     Args:
+        pretrained: List the trained models that ship with lddr instead, with their scores.
         markdown: Print every setting there is instead, as a Markdown table.
     """
+    if pretrained:
+        _print_pretrained()
+        return
     if markdown:
         print(settings_table())
         return
@@ -51,6 +56,23 @@ def models_(markdown: bool = False) -> None:
             named = "\n".join(filter(None, [name, models[name].paper and f"[dim]{models[name].paper}[/dim]"]))
             table.add_row(named, models[name].title, goal.name, "\n".join(own))
     Console().print(table)
+
+
+def _print_pretrained() -> None:
+    """Every shipped model, and how to look at it."""
+    from lddr.runs.index import list_runs
+    from lddr.runs.pretrained import HOME
+    from lddr.runs.tables import headlines, shown
+
+    table = console.table("name", "dataset", "kB", "scores", "what it shows")
+    for column in table.columns[:3]:
+        column.no_wrap = True
+    for run in list_runs(HOME):
+        scores = "\n".join(f"{name} {shown(run.value(name))}" for name in headlines([run]))
+        size = f"{run.files.model_file.stat().st_size / 1000:.0f}"
+        table.add_row(run.name, str(run.value("dataset")), size, scores, run.files.about)
+    console.show(table)
+    print("\nOpen them with: lddr explore --pretrained, lddr show NAME, or in Python lddr.Trained.load(NAME)")
 
 
 def _with_values(name: str, default: float, grid: dict[str, tuple[float, ...]]) -> str:

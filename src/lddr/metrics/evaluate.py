@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.console import TaskBars, clock
 from lddr.data.dataset import Dataset, as_floats
-from lddr.files import check_writable
 from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
 from lddr.metrics.fitting import cores
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
@@ -81,7 +80,7 @@ def evaluate_run(
     missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, seed, bins)}
     if not missing:
         return there
-    check_writable(folder)
+    run.check_writable()
     trained = Trained.load(folder).to(device)
     if dataset is not None:
         run.check(dataset)

@@ -10,6 +10,7 @@ from lddr.errors import UserError
 from lddr.report.groups import Group, unique
 from lddr.report.paper import unpublished_settings
 from lddr.runs.index import Run
+from lddr.runs.pretrained import is_shipped
 
 
 def commands(groups: Sequence[Group]) -> list[str]:
@@ -27,9 +28,19 @@ def training_commands(runs: Sequence[Run]) -> list[str]:
         except UserError as reason:
             others.append(" ".join(f"# {shlex.quote(run.name)}: {reason}".split()))
             continue
-        words = [*train_words(config, without=("seed",)), "--out", str(run.folder.parent)]
+        words = [*train_words(config, without=("seed",)), "--out", str(_place(run).parent)]
         seeds.setdefault(shlex.join(words), []).append(config.training.seed)
     return [*(_looped(command, sorted(found)) for command, found in seeds.items()), *others]
+
+
+def _place(run: Run) -> Path:
+    """Its folder, or where a shipped model goes when it is trained again."""
+    return Path("runs") / run.files.config.run_name if is_shipped(run.folder) else run.folder
+
+
+def _named(run: Run) -> str:
+    """How commands that only look at a run are told which."""
+    return run.name if is_shipped(run.folder) else str(run.folder)
 
 
 def _looped(command: str, seeds: Sequence[int]) -> str:
@@ -44,12 +55,12 @@ def evaluation_commands(groups: Sequence[Group]) -> list[str]:
     for group in groups:
         if group.metric_settings:
             wanted.setdefault(_evaluation(group), []).extend(group.runs)
-    parents = dict.fromkeys(run.folder.parent for group in groups for run in group.runs)
+    parents = dict.fromkeys(_place(run).parent for group in groups for run in group.runs)
     if len(wanted) == 1 and sum(len(group.runs) for group in groups) > 1:
         everything = " ".join(f"{shlex.quote(str(parent))}/*" for parent in parents)
         return [f"lddr evaluate {everything} {options}" for options in wanted]
     return [
-        f"lddr evaluate {shlex.join(str(run.folder) for run in unique(runs))} {options}"
+        f"lddr evaluate {shlex.join(str(_place(run)) for run in unique(runs))} {options}"
         for options, runs in wanted.items()
     ]
 
@@ -79,9 +90,9 @@ def report_command(roots: Sequence[Path], out: Path, where: Sequence[str] = ()) 
 
 def show_command(run: Run) -> str:
     """The `lddr show` that makes a run's card."""
-    return shlex.join(["lddr", "show", str(run.folder)])
+    return shlex.join(["lddr", "show", _named(run)])
 
 
 def compare_command(runs: Sequence[Run], out: Path) -> str:
     """The `lddr compare` that puts these runs side by side."""
-    return shlex.join(["lddr", "compare", *(str(run.folder) for run in runs), "--out", str(out)])
+    return shlex.join(["lddr", "compare", *map(_named, runs), "--out", str(out)])

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lddr.errors import UserError
-from lddr.files import alone, write_json
+from lddr.files import alone, check_writable, write_json
 from lddr.foreign import foreign
 from lddr.runs.json_files import Content, is_entry, read_object
+from lddr.runs.pretrained import is_shipped
 
 if TYPE_CHECKING:
     from lddr.config import Config
@@ -129,6 +130,11 @@ class RunFolder:
         return known if isinstance(known, dict) else {}
 
     @property
+    def about(self) -> str:
+        """What a shipped model shows, in a line; nothing of other runs."""
+        return str(self.facts.get("about", ""))
+
+    @property
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
         config = self.config
@@ -179,6 +185,15 @@ class RunFolder:
 
     # writing
 
+    def check_writable(self) -> None:
+        """Refuse to work for a folder that cannot keep what comes of it."""
+        self._check_is_own()
+        check_writable(self.path)
+
+    def _check_is_own(self) -> None:
+        if is_shipped(self.path):
+            raise UserError(f"{self} ships with lddr and stays as it is; copy that folder and use the copy")
+
     def alone(
         self,
         doing: Literal["run", "sweep", "scores"] = "run",
@@ -186,11 +201,12 @@ class RunFolder:
         wait: bool = True,
     ) -> AbstractContextManager[None]:
         """Be the only process that does this to it."""
+        self._check_is_own()
         return alone(self.path / doing, say, wait)
 
-    def write_config(self, config: "Config", versions: Content, images: Content) -> None:
+    def write_config(self, config: "Config", versions: Content, images: Content, about: str = "") -> None:
         facts = {"format": FORMAT, "settings": config.as_dict(), "versions": versions, "dataset": images}
-        write_json(self.config_file, facts)
+        write_json(self.config_file, facts | ({"about": about} if about else {}))
 
     def write_scores(self, training: dict[str, float]) -> None:
         write_json(self.scores_file, {"training": training})

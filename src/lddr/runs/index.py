@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lddr.errors import UserError
+from lddr.errors import UserError, hint
 from lddr.files import written_whole
 from lddr.foreign import reason_of
+from lddr.runs import pretrained
 from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
 from lddr.runs.json_files import BrokenRunError
 from lddr.settings import flattened
@@ -81,7 +82,7 @@ def list_runs(root: str | Path) -> list[Run]:
             if run.state != "broken":  # what is wrong may be mended without a trace in the stamp: look again
                 fresh[key] = {"stamp": stamp, "run": _plain(run)}
         runs.append(run)
-    if fresh != known and "" not in fresh:  # a root that is a run needs none
+    if fresh != known and "" not in fresh and not pretrained.is_shipped(top):  # a root that is a run needs none
         _write_index(top, fresh)
     return runs
 
@@ -107,16 +108,18 @@ def finished_runs(roots: Iterable[Path]) -> list[Path]:
 
 
 def find_run(text: str, root: Path) -> Run:
-    """The run of a folder, or the one below the root with this in its name."""
+    """The run of a folder, or the one below the root with this in its name, or the shipped model of this name."""
     if RunFolder(text).is_run:
         return read_run(Path(text))
     if Path(text).is_dir():
         raise UserError(f"{text} is no run: it has no config.json; list the runs in it with: lddr runs ls {text}")
-    runs = list_runs(root)
-    exact = [run for run in runs if text in (run.name, run.run)]
+    shipped = [read_run(pretrained.HOME / text)] if text in pretrained.names() else []
+    near = "" if shipped else hint(text, pretrained.names())
+    runs = list_runs(root) if root.is_dir() or not (shipped or near) else []
+    exact = [run for run in runs if text in (run.name, run.run)] + shipped
     found = exact or [run for run in runs if text in run.name]
     if not found:
-        raise UserError(f"no run below {root} has {text!r} in its name; see them with: lddr runs ls {root}")
+        raise UserError(f"no run below {root} has {text!r} in its name; {near}see them with: lddr runs ls {root}")
     if len(found) > 1:
         some = ", ".join(str(run.folder) for run in found[:3]) + (", …" if len(found) > 3 else "")
         raise UserError(f"{text!r} could be any of {len(found)} runs ({some}); give more of the name, or the folder")

@@ -16,9 +16,9 @@ def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
     settings = [name for name in dict.fromkeys(name for run in runs for name in run.settings) if _differs(name, runs)]
     knobs = [name for name in settings if name not in ("dataset", "model", "latent", "objective", "seed")]
     seed = ["seed"] if "seed" in settings else []
-    headlines = [name for name in _headlines(runs) if name != sort]
+    scores = [name for name in headlines(runs) if name != sort]
     by = [sort] if sort is not None and any(sort in run.scores for run in runs) else []  # must not fall off the edge
-    return ["run", *state, "dataset", "model", *knobs, *seed, *by, *headlines]
+    return ["run", *state, "dataset", "model", *knobs, *seed, *by, *scores]
 
 
 def print_runs(runs: Sequence[Run], columns: Sequence[str] = (), sort: str | None = None) -> None:
@@ -31,7 +31,7 @@ def print_runs(runs: Sequence[Run], columns: Sequence[str] = (), sort: str | Non
 
     console, wanted = Console(), columns or default_columns(runs, sort)
     cells = {column: _cells(runs, column) for column in wanted}
-    first = next((name for name in _headlines(runs) if name in wanted), None)
+    first = next((name for name in headlines(runs) if name in wanted), None)
     kept = columns or _fitting(cells, console.width, sort or first)
     aligned = [_aligned(column, cells[column], _is_numeric(column, runs)) for column in kept]
     head, *lines = ("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
@@ -97,7 +97,7 @@ def _differs(name: str, runs: Sequence[Run]) -> bool:
     return len({run.settings[name] for run in runs if name in run.settings}) > 1
 
 
-def _headlines(runs: Sequence[Run]) -> list[str]:
+def headlines(runs: Sequence[Run]) -> list[str]:
     """The scores that exist, without details: metrics first, since they are what runs are compared by."""
     scores = dict.fromkeys(name for run in runs for name in run.scores)
     headlines = [name for name in scores if "." not in name and name not in NOT_HEADLINES]

@@ -16,13 +16,18 @@ from lddr.report.page.run_tables import environment, score_table, setting_table,
 from lddr.report.reproduce import commands, show_command
 from lddr.report.titles import dataset_title, method_title
 from lddr.runs.index import Run
+from lddr.runs.pretrained import is_shipped
 
 STATES = {"finished": "trained to the end", "training": "not trained to the end yet"}
 
 
 def write_card(run: Run, out: Path | None = None) -> tuple[Path, Missing]:
-    """Write the page and its figures, into the run's folder unless told otherwise; gives it and what is missing."""
-    folder, missing, loaded = out or run.folder / "card", Missing(), LoadedRun(run)
+    """Write the page and its figures, into the run's folder unless told otherwise; gives it and what is missing.
+
+    A shipped model's go below `card` in the current folder.
+    """
+    usual = Path("card", run.name) if is_shipped(run.folder) else run.folder / "card"
+    folder, missing, loaded = out or usual, Missing(), LoadedRun(run)
     pictures = pictures_of(card_figures, loaded, folder / "figures", missing)
     with suppress(UserError):  # the still traversals, which need the same, say why
         moving = animation(loaded)

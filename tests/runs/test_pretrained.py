@@ -1,0 +1,157 @@
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import lddr
+from lddr.cli import main
+from lddr.data.load import load_dataset
+from lddr.errors import UserError
+from lddr.explorer.catalogue import Catalogue
+from lddr.metrics.evaluate import evaluate_run
+from lddr.runs import pretrained
+from lddr.runs.folder import RunFolder
+from lddr.runs.index import find_run, list_runs
+from lddr.runs.machine import Machine
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("circles-dvae", "dsprites-tc-dvae", "rooms-dvae")
+FILES = {"README.md", "traversals.png", "config.json", "log.jsonl", "model.safetensors", "scores.json"}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """In an empty folder; whatever is done there, the package stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    before = _stamps()
+    yield
+    assert _stamps() == before
+
+
+def _stamps():
+    return {path: path.stat().st_mtime_ns for path in pretrained.HOME.rglob("*")}
+
+
+def test_those_are_shipped():
+    assert tuple(pretrained.names()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shipped_model_is_what_its_card_says(name):
+    model, run = lddr.Trained.load(name), RunFolder(pretrained.HOME / name)
+    assert {file.name for file in run.path.iterdir()} == FILES
+    assert run.is_finished
+    assert run.config == model.config
+    images = run.dataset.images(np.arange(4))
+    codes = model.represent(images)
+    assert codes.shape == (4, model.num_latents)
+    assert model.decode(codes).shape == images.shape
+    known = run.metrics["mig"]["score"]
+    found = lddr.evaluate(run.dataset, model, ["mig"], jobs=1, quiet=True)["mig"]["score"]
+    assert found == pytest.approx(known, abs=2e-3)
+    front, text = (run.path / "README.md").read_text().removeprefix("---\n").split("---\n", 1)
+    metrics = {each["type"]: each["value"] for each in yaml.safe_load(front)["model-index"][0]["results"][0]["metrics"]}
+    assert metrics["mig"] == known
+    assert run.about in text
+    assert "lddr train --model" in text
+
+
+def test_no_place_of_a_machine_is_in_the_files():
+    for path in pretrained.HOME.rglob("*"):
+        if path.is_file() and path.suffix != ".png":
+            assert not re.search(rb"[\s\"'(=]/\w|[A-Z]:\\|file:", path.read_bytes()[:60_000].split(b"\0", 1)[0]), path
+
+
+def test_they_go_into_the_wheel():
+    """Which has all of src/lddr but what git ignores."""
+    assert 'packages = ["src/lddr"]' in (ROOT / "pyproject.toml").read_text()
+    assert pretrained.HOME == ROOT / "src" / "lddr" / "pretrained"
+    files = [str(path) for path in pretrained.HOME.glob("*/*")]
+    assert len(files) == len(NAMES) * len(FILES)
+    ignored = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True)
+    assert ignored.stdout == ""
+    assert sum(Path(file).stat().st_size for file in files) < 2_000_000
+
+
+def test_they_are_listed_with_their_scores(capsys):
+    main(["models", "--pretrained"])
+    told = capsys.readouterr().out
+    for run in list_runs(pretrained.HOME):
+        assert run.name in told
+        assert f"mig {run.scores['mig']:.4g}" in told
+
+
+def test_a_shipped_model_is_shown_without_a_folder_of_runs(capsys):
+    main(["show", "circles-dvae"])
+    page = Path("card", "circles-dvae", "index.html").read_text()
+    assert "lddr show circles-dvae" in page
+    assert "--out runs" in page
+    assert "lddr evaluate runs/circles_dvae_seed=0_" in page
+    assert str(pretrained.HOME) not in page
+    main(["runs", "show", "circles-dvae"])
+    assert "finished" in capsys.readouterr().out
+
+
+def test_the_explorer_lists_them_and_leaves_no_index():
+    assert [row["name"] for row in Catalogue(pretrained.HOME).table()["runs"]] == list(NAMES)
+    assert [row["name"] for row in Catalogue(pretrained.HOME / "rooms-dvae").table()["runs"]] == ["rooms-dvae"]
+
+
+@pytest.mark.parametrize(
+    "open_it",
+    [
+        lddr.Trained.load,
+        lddr.Trained.from_pretrained,
+        lambda name: find_run(name, Path("runs")),
+        lambda name: main(["--debug", "explore", name]),
+    ],
+)
+def test_a_misspelt_name_gets_the_nearest(open_it):
+    with pytest.raises(UserError, match="did you mean 'rooms-dvae'"):
+        open_it("rooms-dvea")
+
+
+def test_a_folder_and_all_models_are_not_asked_for_at_once():
+    with pytest.raises(UserError, match="not both"):
+        main(["--debug", "explore", "runs", "--pretrained"])
+
+
+def test_a_folder_that_is_there_wins_and_two_runs_of_a_name_are_asked_for(tmp_path):
+    lddr.Trained.load("circles-dvae").save("rooms-dvae")
+    assert lddr.Trained.load("rooms-dvae").config.dataset == "circles"
+    Path("runs/circles-dvae").mkdir(parents=True)
+    Path("runs/circles-dvae/config.json").write_text("{}")
+    with pytest.raises(UserError, match="could be any of 2 runs"):
+        find_run("circles-dvae", Path("runs"))
+    Path("circles-dvae").mkdir()
+    with pytest.raises(UserError, match=r"there is no model circles-dvae/model\.safetensors"):
+        lddr.Trained.load("circles-dvae")
+
+
+def test_nothing_is_written_into_the_package():
+    folder = pretrained.HOME / "circles-dvae"
+    with pytest.raises(UserError, match="ships with lddr and stays as it is"):
+        evaluate_run(folder, ["mig"], settings={"mig": {"num_bins": 10}}, force=True, quiet=True)
+    with pytest.raises(UserError, match="ships with lddr and stays as it is"):
+        RunFolder(folder).alone()
+    assert "mig" in evaluate_run(folder, ["mig"], quiet=True)["metrics"]  # which is there
+
+
+def test_the_tool_ships_a_run(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("ship_pretrained", ROOT / "tools" / "pretrained.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    monkeypatch.setattr(tool, "HOME", tmp_path / "shipped")
+    machine = Machine("cpu", 1, quiet=True)
+    model = lddr.train("circles", "dvae", "quick", tmp_path, machine, resolution=16, width=4, steps=200)
+    folder = tool.ship(model.folder, "tiny", "It shows little.", "mig")
+    assert {file.name for file in folder.iterdir()} == FILES
+    images = load_dataset("circles", 16).images(np.arange(0, 1600, 100))
+    shipped = lddr.Trained.load(folder)
+    assert np.allclose(shipped.represent(images), model.represent(images), atol=0.01)
+    assert RunFolder(folder).about == "It shows little."
+    assert RunFolder(folder).log == RunFolder(model.folder).log
