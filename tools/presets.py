@@ -14,20 +14,19 @@ from typing import Any
 
 import torch
 
+from lddr.bench.models import next_step
+from lddr.bench.timing import interleaved
 from lddr.config import Config, configure
-from lddr.data.load import load_dataset
 from lddr.hardware import keep_freed_memory
 from lddr.report.palette import colour
 from lddr.report.style import HIGHLIGHT, INK, Axes, house_style, paneled, rendered
 from lddr.report.titles import model_title
 from lddr.runs.index import Run, finished_runs, read_run
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
 
 DOCS = Path(__file__).parent.parent / "docs"
 TABLE, PICTURE = DOCS / "presets.csv", DOCS / "images" / "presets.png"
 COLUMNS = ("dataset", "model", "changed", "seed", "steps", "minutes", "mig", "modularity")
-WARM, TIMED = 100, 50  # steps
+STEPS = 150  # that are timed
 OFFSET: Any = {"textcoords": "offset points"}
 Row = dict[str, str]
 
@@ -85,14 +84,7 @@ def flat(config: Config) -> dict[str, Any]:
 
 def step_time(config: Config) -> float:
     """Seconds of one core that a step takes, by the processor's own clock."""
-    dataset = load_dataset(config.dataset, resolution=config.resolution)
-    learner = Learner(config, dataset, torch.device("cpu"))
-    feed, times = Feed(learner, dataset), []
-    for step in range(WARM + TIMED):
-        start = time.process_time()
-        learner.step(feed.inputs(step))
-        times.append(time.process_time() - start)
-    return median(times[WARM:])
+    return interleaved({"step": next_step(config)}, STEPS, time.process_time)["step"]
 
 
 @house_style()

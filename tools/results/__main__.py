@@ -9,6 +9,7 @@ import sys
 from difflib import unified_diff
 from pathlib import Path
 
+import costs
 import figures
 import selection
 from page import PAGE, STUDIES, page
@@ -26,6 +27,7 @@ def gather(folder: Path) -> None:
         configs = read_study(words[2], "quick" if "--scale" in words else "full").configs
         found = [runs[config.run_name] for config in configs if config.run_name in runs]
         print(f"{study}: {keep(study, found) if found else 0} of {len(configs)} runs")
+    costs.measure(list(runs.values()))
     selection.gather(list(runs.values()))
     figures.from_models(list(runs.values()))
 

@@ -86,4 +86,6 @@ def _verdicts(judged: list[Claim], waiting: list[str]) -> str:
 
 
 def _section(claim: Claim) -> str:
-    return "\n".join([f"### {claim.title}", "", *claim.details])
+    shown = [name for name in claim.pictures if (RESULTS / name).exists()]
+    pictures = [line for name in shown for line in ("", f"![{claim.title}]({name})")]
+    return "\n".join([f"### {claim.title}", "", *claim.details, *pictures])

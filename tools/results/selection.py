@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from claims import Lines, table
 from estimates import Estimate, paired_ranks
-from table import RESULTS, read
+from table import RESULTS, read, write
 
-from lddr.files import written_whole
 from lddr.metrics.choice import SIX_METRICS
 from lddr.report.titles import dataset_title, metric_title
 from lddr.runs.index import Run
@@ -85,10 +84,10 @@ def gather(runs: Sequence[Run]) -> None:
         if len(members) < 2:
             continue
         crisp = selectors["crispness"].measure(Candidates(members, encode))
-        _write(FOLDER / f"{dataset}.csv", ("run", "crispness"), [
+        write(FOLDER / f"{dataset}.csv", ("run", "crispness"), [
             (run.name, f"{value:.5f}") for run, value in zip(members, crisp, strict=True) if not isinstance(value, str)
         ])  # fmt: skip
-        _write(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), list(_compared(members, encode)))
+        write(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), list(_compared(members, encode)))
 
 
 def _takes_part(run: Run) -> bool:
@@ -114,11 +113,6 @@ def _compared(runs: Sequence[Run], encode) -> Iterator[tuple[str, ...]]:
             for name in PAIRWISE
         ]
         yield runs[one].run, runs[other].run, *values
-
-
-def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 @cache

@@ -29,11 +29,14 @@ def keep(study: str, runs: Iterable[Run]) -> int:
     named = sorted({name for row in rows.values() for name in row if name.startswith((SETTING, SCORE))})
     columns = [*FIRST, *sorted(named, key=lambda name: name.startswith(SCORE)), *OWN]
     order = sorted(rows.values(), key=lambda row: ([row[name] for name in FIRST[:2]], int(row["seed"]), row["name"]))
-    with written_whole(scores_file(study)) as draft, draft.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(order)
+    write(scores_file(study), columns, [[row.get(name, "") for name in columns] for row in order])
     return len(found)
+
+
+def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table, whole or not at all."""
+    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def read(*studies: str) -> list[Run]:

@@ -10,7 +10,7 @@ import torch
 from lddr.bench.table import show
 from lddr.bench.timing import fair_clock, interleaved
 from lddr.bench.train import warmed
-from lddr.config import configure
+from lddr.config import Config, configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import keep_freed_memory
@@ -43,8 +43,12 @@ def measure(models: Sequence[str], dataset: str, preset: str, repeats: int = REP
 
 def _step(model: str, dataset: str, preset: str, settings: dict[str, Any]) -> Callable[[], int]:
     """The next step of a training, whatever its published batch is."""
-    config = configure(model, dataset, preset, batch_size=64, **settings)
-    loaded = warmed(load_dataset(dataset, config.resolution))
+    return next_step(configure(model, dataset, preset, batch_size=64, **settings))
+
+
+def next_step(config: Config) -> Callable[[], int]:
+    """Goes on by a step whenever it is called, and returns 1."""
+    loaded = warmed(load_dataset(config.dataset, config.resolution))
     learner = Learner(config, loaded, torch.device("cpu"))
     feed, steps = Feed(learner, loaded), count()
 
