@@ -5,6 +5,7 @@ from collections import Counter
 
 from claims import Claim, NotYetError, judges
 from estimates import CONFIDENCE, FEWEST, RESAMPLES
+from kinds import told as kinds_told
 from selection import told as selection_told
 from table import RESULTS, read, scores_file
 
@@ -58,7 +59,7 @@ def page() -> str:
         _verdicts(judged, waiting),
         *(_section(claim) for claim in judged if claim.details),
     ]
-    parts += selection_told()
+    parts += [*kinds_told(), *selection_told()]
     return "\n\n".join(parts) + "\n"
 
 
