@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 AT_ONCE = $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)' 2> /dev/null || echo auto)
 
-.PHONY: demo explore test format setup pins clean
+.PHONY: demo explore docs test format setup pins clean wheel
 
 demo: .venv/ready
 	$(BIN)/lddr demo --out demo
@@ -11,6 +11,12 @@ demo: .venv/ready
 explore: .venv/ready  # trains nothing when the demo's runs are there
 	test -d demo/runs || $(BIN)/lddr demo --out demo
 	$(BIN)/lddr explore demo/runs
+
+docs: .venv/ready  # a site that needs no network: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+wheel: .venv/ready
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 test: .venv/ready .venv/browser
 	$(BIN)/ruff format --check .
@@ -51,4 +57,4 @@ pins:  # constraints.txt and hashes.txt anew, from the newest versions that pypr
 	@touch .venv/ready
 
 clean:
-	rm -rf .venv demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv demo dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,60 @@
+"""The site is built as `make docs` does, and shows itself without a network."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lddr
+
+ROOT = Path(__file__).parents[2]
+NEEDED = re.compile(r"""<(?:script|img|iframe|source)[^>]*\ssrc=["']?(https?:)?//|<link[^>]*\shref=["']?(https?:)?//""")
+pytestmark = pytest.mark.xdist_group("site")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    surroundings = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(words, cwd=ROOT, env=surroundings, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def test_no_page_needs_a_file_from_elsewhere(site):
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 25
+    for page in pages:
+        assert not NEEDED.search(page.read_text()), page.name
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"@import|url\(['\"]?(https?:)?//", sheet.read_text()), sheet.name
+
+
+def test_what_is_made_from_the_code_is_there(site):
+    commands, names = ((site / page).read_text() for page in ("commands.html", "api.html"))
+    assert all(f">{command}</code>" in commands for command in ("lddr train", "lddr runs ls", "lddr bench layers"))
+    assert "--num-latents INT" in commands
+    assert all(f'id="{home}.{name}"' in names for name, home in lddr._HOMES.items())
+    assert 'id="lddr.metrics.mig.mig"' in names
+
+
+def test_files_outside_docs_are_pages_or_copies(site):
+    assert "lddr bench data" in (site / "benchmarks.html").read_text()
+    assert 'href="benchmarks.html"' in (site / "performance.html").read_text()
+    assert (site / "tests" / "stranger" / "parts.py").exists()
+    assert "latent_spaces" in (site / "tutorial.html").read_text()  # the notebook's code
+
+
+def test_it_opens_from_disk_with_its_search(site, visit):
+    opened = visit(site / "index.html")
+    ready = "() => document.querySelector('.md-search-result__meta').textContent.includes('Type to')"
+    opened.page.click(".md-search__input")
+    opened.page.wait_for_function(ready)
+    opened.page.keyboard.type("gumbel")
+    opened.page.wait_for_selector(".md-search-result__item")
+    assert opened.left == []
+    assert opened.said == []

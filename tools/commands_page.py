@@ -1,0 +1,49 @@
+"""The page of all commands, from the parser that reads them."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import getdoc
+from typing import Any
+
+from tyro.extras import SubcommandApp, get_parser
+
+HEAD = """# Commands
+Made from the parser. Every command also explains itself: `lddr train --help`. `lddr --version` tells the version,
+`--debug` anywhere shows the traceback of an error, and [the shell completes them](faq.md#can-the-shell-complete-commands).
+"""
+
+
+def text() -> str:
+    import_module("lddr.cli.train").know_settings()
+    import_module("lddr.cli.select").know_selectors()
+    from lddr.cli.app import app
+
+    return "\n".join([HEAD, *(_section(name, command) for name, command in commands(app))])
+
+
+def commands(app: SubcommandApp, before: str = "lddr") -> Iterator[tuple[str, Callable[..., None]]]:
+    """Every command with its whole name."""
+    for name, spec in app._subcommands.items():
+        if isinstance(spec.target, SubcommandApp):
+            yield from commands(spec.target, f"{before} {name}")
+        else:
+            yield f"{before} {name}", spec.target
+
+
+def _section(name: str, command: Callable[..., None]) -> str:
+    about = (getdoc(command) or "").partition("\nArgs:")[0].strip()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there is no other way to ask tyro yet
+        actions = [action for action in get_parser(command)._actions if action.dest != "help"]
+    rows = ["| argument | |", "| --- | --- |", *map(_row, actions)] if actions else []
+    return "\n".join([f"## `{name}`", about, "", *rows, ""])
+
+
+def _row(action: Any) -> str:
+    values = action.metavar or ""
+    flags = [flag for flag in action.option_strings if not flag.startswith("--no-")]
+    name = " ".join(filter(None, [*flags[:1], values]))
+    about = re.sub(r"\(default: (.+)\)", r"Default: `\1`.", action.help or "").strip()
+    return f"| `{name}` | {about} |".replace("(required)", "")
