@@ -11,7 +11,8 @@ from tyro.extras import SubcommandApp, get_parser
 
 HEAD = """# Commands
 Made from the parser. Every command also explains itself: `lddr train --help`. `lddr --version` tells the version,
-`--debug` anywhere shows the traceback of an error, and [the shell completes them](faq.md#can-the-shell-complete-commands).
+`--debug` anywhere shows the traceback of an error, and [the shell completes
+them](faq.md#can-the-shell-complete-commands).
 """
 
 

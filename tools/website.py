@@ -31,8 +31,11 @@ _FENCED = re.compile(r"^(```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 
 
 def on_config(config: Any) -> Any:
-    """Leave out of the navigation what is not there (yet)."""
+    """Leave out of the navigation what is not there, and add the pages that it does not name to the guides."""
     config.nav = [_present(entry) for entry in config.nav]
+    named = set(re.findall(r"[\w-]+\.md", str(config.nav)))
+    guides = next(section["Guides"] for section in config.nav if "Guides" in section)
+    guides += sorted({path.name for path in Path(config.docs_dir).glob("*.md")} - named)
     return config
 
 
