@@ -85,7 +85,7 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     assert not runs
     settings = {"dataset": "dsprites", "model": "dvae", "seed": 3, "steps": 10, "clip": 0.5, "kernels": "4,4"}
     run = table.Run(Path("dsprites_dvae"), "finished", settings | {"supervision": None}, {"mig": 0.25, "dci.x": 1e-7})
-    monkeypatch.setattr(table, "_row", lambda run: row(table, run))
+    monkeypatch.setattr(table, "_row", lambda run, old: row(table, run))
     assert table.keep("own", [run]) == 1
     (found,) = table.read("own")
     assert found.settings == settings

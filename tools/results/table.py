@@ -5,14 +5,20 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import torch
+
+from lddr.data.dataset import stream
 from lddr.files import written_whole
 from lddr.report.drawing.curves import logged
 from lddr.report.drawing.latent_grid import axis_angle, grid_turn, space_of
 from lddr.runs.index import Run, Value
+from lddr.trained import Trained
+from lddr.training.learner import Learner
 
 RESULTS = Path(__file__).parents[2] / "results"
 FIRST = ("dataset", "model", "seed", "steps")  # columns
 OWN = ("name", "lddr", "torch", "python")
+CONFIDENCE, SAMPLES = "gap.confidence.first", 256
 LEFT_OUT = ("threads", "mean_picture")
 SETTING, SCORE = "set ", "score "  # what column names begin with
 
@@ -24,7 +30,7 @@ def scores_file(study: str) -> Path:
 def keep(study: str, runs: Iterable[Run]) -> int:
     """Add runs to a study's table, or bring their rows up to date; rows of runs that are not here stay."""
     rows = {row["name"]: row for row in _rows(scores_file(study))}
-    found = {run.name: _row(run) for run in runs}
+    found = {run.name: _row(run, rows.get(run.name, {})) for run in runs}
     rows |= found
     named = sorted({name for row in rows.values() for name in row if name.startswith((SETTING, SCORE))})
     columns = [*FIRST, *sorted(named, key=lambda name: name.startswith(SCORE)), *OWN]
@@ -52,12 +58,16 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return [{name: value for name, value in row.items() if value} for row in csv.DictReader(file)]
 
 
-def _row(run: Run) -> dict[str, str]:
+def _row(run: Run, old: dict[str, str]) -> dict[str, str]:
+    """What is known of a run; what had to be worked out for its old row is taken from there."""
     versions = json.loads((run.folder / "config.json").read_text())["versions"]
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     row = {name: settings.pop(name) for name in FIRST}
     row |= {SETTING + name: value for name, value in settings.items()}
     scores = run.scores | _beginning(run) | _angle(run)
+    if run.value("latent") == "categorical":
+        before = old.get(SCORE + CONFIDENCE)
+        scores[CONFIDENCE] = float(before) if before else _first_confidence(run)
     row |= {SCORE + name: f"{value:.6g}" for name, value in scores.items() if name not in LEFT_OUT}
     return row | {"name": run.name} | {name: versions[name] for name in OWN[1:]}
 
@@ -66,6 +76,13 @@ def _beginning(run: Run) -> dict[str, float]:
     """What the training began with: the mean over its first steps that were logged."""
     log = logged(run)
     return {f"{name}.first": float(log[name][0]) for name in ("reconstruction", "kl") if name in log}
+
+
+def _first_confidence(run: Run) -> float:
+    """The largest probability of a posterior before the first step, mean over latents and images."""
+    config, dataset = run.files.config, run.files.dataset
+    model = Trained(config, Learner(config, dataset, torch.device("cpu")).vae, dataset.image_shape)
+    return float(model.posterior(dataset.draw(stream(0, "results"), SAMPLES)).max(axis=2).mean())
 
 
 def _angle(run: Run) -> dict[str, float]:
