@@ -1,6 +1,7 @@
 """A trained model, for use from Python: images in, codes and images out, all as numpy arrays."""
 
 import operator
+import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,7 @@ from lddr.training.checkpoint import check_fit, load_model, load_module, module_
 from lddr.training.feed import as_tensor
 from lddr.training.loop import Stopped
 
+HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
 
 
@@ -126,9 +128,29 @@ class Trained:
         return cls(config, vae, shape, place)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path) -> "Trained":
-        """The model of a folder, or one that ships with lddr, by its name."""
-        return cls.load(name)
+    def from_pretrained(cls, name: str | Path, revision: str | None = None, token: str | None = None) -> "Trained":
+        """What `load` takes, or a model of the Hugging Face Hub: OWNER/NAME, at a revision if given."""
+        place = located(name)
+        if place.exists() or not HUB_NAME.fullmatch(str(name)):
+            if revision is not None:
+                raise UserError(f"{name} is not on the Hugging Face Hub and has no revisions; leave revision out")
+            return cls.load(place)
+        from lddr.sharing.hub import pull
+
+        return pull(str(name), revision, token)
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        private: bool | None = None,
+        token: str | None = None,
+        revision: str | None = None,
+        license: str | None = None,  # noqa: A002 (the Hub's word)
+    ) -> str:
+        """Send it with its scores, settings and a card to the Hugging Face Hub; gives its address there."""
+        from lddr.sharing.hub import push
+
+        return push(self, repo_id, private, token, revision, license)
 
     def adversary(self) -> Adversary | None:
         """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""

@@ -13,7 +13,7 @@ from lddr.cli.app import DESCRIPTION, app
 from lddr.errors import UserError, hint
 from lddr.extras import extras
 
-PARTS = "train score sweeps runs select report explore data bench"  # in the order of the help
+PARTS = "train score sweeps runs select report explore push data bench"  # in the order of the help
 for part in PARTS.split():
     import_module(f"lddr.cli.{part}")
 
