@@ -16,6 +16,7 @@ STUDIES = {
     "families": "lddr sweep results/families/study.toml --out runs/results",
     "penalties": "lddr sweep results/penalties/study.toml --out runs/results",
     "labels": "lddr sweep results/labels/study.toml --out runs/results",
+    "beginnings": "lddr sweep results/beginnings/study.toml --out runs/results",
     "discrete": "lddr sweep discrete --scale quick --out runs/results",
 }
 INTRODUCTION = """\
