@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, arg
 
@@ -48,6 +48,7 @@ def evaluate(
     seed: int = 0,
     jobs: int = -1,
     bins: Whole = None,
+    bootstrap: int = 0,
     device: str = "auto",
     force: bool = False,
 ) -> None:
@@ -64,6 +65,7 @@ def evaluate(
         seed: Decides which images are drawn.
         jobs: Cores to fit with; -1 for all.
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
+        bootstrap: Give every score a 90 % interval from this many resamples of its rows, 200 say; 0 for none.
         device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         force: Compute anew what is there already.
     """
@@ -79,7 +81,15 @@ def evaluate(
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
         scores = evaluate_run(
-            folder, wanted, settings=settings, seed=seed, jobs=jobs, bins=bins, force=force, device=device
+            folder,
+            wanted,
+            settings=settings,
+            seed=seed,
+            jobs=jobs,
+            bins=bins,
+            bootstrap=bootstrap,
+            force=force,
+            device=device,
         )
         found[folder.name] = {name: scores["metrics"][name] for name in wanted}
     if len(found) <= SIDE_BY_SIDE:
@@ -98,6 +108,7 @@ def score(
     seed: int = 0,
     jobs: int = -1,
     bins: Whole = None,
+    bootstrap: int = 0,
     out: File = None,
 ) -> None:
     """Score codes from any framework: an .npz file with `codes` (samples, latents) and `factors` (samples, factors).
@@ -112,6 +123,7 @@ def score(
         seed: Decides how samples are divided for metrics that train.
         jobs: Cores to fit with; -1 for all.
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
+        bootstrap: Give every score a 90 % interval from this many resamples of its rows, 200 say; 0 for none.
         out: Also write the scores, with all details, as JSON here.
     """
     import warnings
@@ -127,7 +139,9 @@ def score(
         check_writable(out.parent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewSamplesWarning)  # it is said below
-        entries = score_codes(*read_codes(codes), metrics, settings=settings, seed=seed, jobs=jobs, bins=bins)
+        entries = score_codes(
+            *read_codes(codes), metrics, settings=settings, seed=seed, jobs=jobs, bins=bins, bootstrap=bootstrap
+        )
     _show({codes.name: entries}, metrics)
     if out is not None:
         write_json(out, entries)
@@ -140,6 +154,7 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     from rich.text import Text
 
     from lddr.console import table
+    from lddr.metrics.evaluate import in_words
     from lddr.metrics.metric import metrics as known
 
     shown = table("metric")
@@ -149,10 +164,10 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     left_out: dict[str, str] = {}
     for metric in next(iter(found.values())):
         entries = [by_metric[metric] for by_metric in found.values()]
-        shown.add_row(metric, *("-" if entry["score"] is None else f"{entry['score']:.4f}" for entry in entries))
+        shown.add_row(metric, *map(in_words, entries))
         for entry in entries:
             left_out |= entry.get("factors_left_out", {})
-            for note in (entry[key] for key in ("reason", "warning") if key in entry):
+            for note in _said_of(entry):
                 notes.setdefault(note, {})[metric] = None
     console = Console()
     console.print(shown)
@@ -163,3 +178,9 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
         lines += [f"slower ones, by name or with --metrics all: {others}"]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _said_of(entry: Mapping[str, Any]) -> list[str]:
+    """Why a score or its interval is not there, and what to mind."""
+    places = entry, entry.get("bootstrap", {})
+    return [place[key] for place in places for key in ("reason", "warning") if key in place]

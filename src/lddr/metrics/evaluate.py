@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.console import TaskBars, clock
 from lddr.data.dataset import Dataset, as_floats
+from lddr.metrics.bootstrap import Bootstrap
 from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
 from lddr.metrics.fitting import cores
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
@@ -36,19 +37,22 @@ def evaluate(
     seed: int = 0,
     jobs: int = -1,
     bins: int | None = None,
+    bootstrap: int = 0,
     quiet: bool = False,
 ) -> Entries:
     """Scores of a trained model, or of any callable from images in [0, 1] to codes (count, latents).
 
     The images are floats (count, height, width, channels). `names` are metrics (when left out, those that take seconds;
     "all" for all), `settings` change theirs, `jobs` is the number of cores to fit with (-1: all), and `bins` how many
-    bins a continuous factor is put into (None: it is left out).
+    bins a continuous factor is put into (None: it is left out). `bootstrap` is how many resamples of what was drawn
+    give every score a 90 % interval, under "bootstrap" of its entry (0: none).
     """
+    resampling = Bootstrap(bootstrap, seed)
     trained: Any = represent if hasattr(represent, "represent") else None
     encode = trained.represent if trained else _in_floats(represent)
     chosen = configured(names, settings)
     with TaskBars(quiet) as bars, cores(jobs):
-        entries = _evaluated(dataset, encode, chosen, seed, bins, bars, trained)
+        entries = _evaluated(dataset, encode, chosen, bins, bars, resampling, trained)
     warn_of_few(entries)
     return entries
 
@@ -65,6 +69,7 @@ def evaluate_run(
     seed: int = 0,
     jobs: int = 1,
     bins: int | None = None,
+    bootstrap: int = 0,
     force: bool = False,
     quiet: bool = False,
     dataset: Dataset | None = None,
@@ -75,9 +80,13 @@ def evaluate_run(
 
     run = RunFolder(folder)
     there = run.scores
-    chosen = configured(names, settings)
+    chosen, resampling = configured(names, settings), Bootstrap(bootstrap, seed)
     known = {} if force else run.metrics
-    missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, seed, bins)}
+    missing = {
+        name: metric
+        for name, metric in chosen.items()
+        if not is_scored(known.get(name), metric, seed, bins, resampling.settings_of(metric))
+    }
     if not missing:
         return there
     run.check_writable()
@@ -86,7 +95,7 @@ def evaluate_run(
         run.check(dataset)
     images = dataset or run.dataset
     with TaskBars(quiet) as bars, cores(jobs):
-        found = _evaluated(images, trained.represent, missing, seed, bins, bars, trained)
+        found = _evaluated(images, trained.represent, missing, bins, bars, resampling, trained)
     return run.add_scores(found)
 
 
@@ -94,12 +103,13 @@ def _evaluated(
     dataset: Dataset,
     encode: Encode,
     chosen: Chosen,
-    seed: int,
     bins: int | None,
     bars: TaskBars,
+    resampling: Bootstrap,
     trained: "Trained | None" = None,
 ) -> Entries:
     """Plan, encode, score."""
+    seed = resampling.seed
     common = draw_settings(seed, bins)
     space, left_out = scorable(dataset.space, bins)
     plan = planned(space, chosen, seed)
@@ -112,9 +122,9 @@ def _evaluated(
             raise UndefinedError(plan.undefined[metric.name])
         if metric.needs == "model" and trained is not None:
             return metric((trained, dataset, seed), told)
-        return metric.score(table.samples(plan.draws[metric.name]), told)
+        return resampling.scored(metric, table.samples(plan.draws[metric.name]), told, bars.line)
 
-    return entries_of(chosen, result, common, left_out, bars)
+    return entries_of(chosen, result, common, left_out, bars, resampling)
 
 
 def draw_settings(seed: int, bins: int | None) -> dict[str, Any]:
@@ -129,6 +139,7 @@ def entries_of(
     common: dict[str, Any],
     left_out: dict[str, str],
     bars: TaskBars,
+    resampling: Bootstrap | None = None,
 ) -> Entries:
     """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first."""
     entries: Entries = {}
@@ -136,14 +147,23 @@ def entries_of(
     for metric in order:
         with bars.task(metric.name) as advance:
             entry = _entry(metric, result, advance)
-        entries[metric.name] = entry | {"settings": plain(metric.settings | common | entry["settings"])}
+        resamples = resampling.settings_of(metric) if resampling else {}
+        entries[metric.name] = entry | {"settings": plain(metric.settings | common | resamples | entry["settings"])}
         if left_out and metric.labels:
             entries[metric.name]["factors_left_out"] = left_out
         done += metric.seconds
         left = (perf_counter() - begun) / done * sum(other.seconds for other in order[len(entries) :])
-        score = "-" if entry["score"] is None else f"{entry['score']:.4f}"
-        bars.line(f"{metric.name:20} {score:>8}" + (f"   ETA {clock(left)} for the others" if left > 1 else ""))
+        bars.line(
+            f"{metric.name:20} {in_words(entry):>8}" + (f"   ETA {clock(left)} for the others" if left > 1 else "")
+        )
     return {name: entries[name] for name in chosen}
+
+
+def in_words(entry: Mapping[str, Any]) -> str:
+    """The score of an entry with its interval, where it has one."""
+    score = "-" if entry["score"] is None else f"{entry['score']:.4f}"
+    limits = entry.get("bootstrap", {}).get("intervals", {}).get("score")
+    return score if limits is None else f"{score} [{limits[0]:.4f}, {limits[1]:.4f}]"
 
 
 def _entry(metric: Metric, result: Callable[[Metric, Tell], Result], told: Tell) -> dict[str, Any]:
@@ -164,7 +184,13 @@ def warn_of_few(entries: Entries) -> None:
         warnings.warn(f"{', '.join(few)}: {next(iter(few.values()))}", FewSamplesWarning, stacklevel=3)
 
 
-def is_scored(entry: Mapping[str, Any] | None, metric: Metric, seed: int = 0, bins: int | None = None) -> bool:
+def is_scored(
+    entry: Mapping[str, Any] | None,
+    metric: Metric,
+    seed: int = 0,
+    bins: int | None = None,
+    others: Mapping[str, Any] | None = None,
+) -> bool:
     """Whether an entry of scores.json is of this metric with these settings."""
-    asked = plain(metric.settings | draw_settings(seed, bins))
+    asked = plain(metric.settings | draw_settings(seed, bins) | dict(others or {}))
     return entry is not None and asked.items() <= entry.get("settings", {}).items()

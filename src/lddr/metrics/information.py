@@ -10,6 +10,7 @@ from lddr.errors import UserError
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
+DENSE = 4  # possible pairs of values for each sample
 LARGEST = 1e50  # codes are squared, and solvers never come back from an overflow
 
 
@@ -89,18 +90,34 @@ def _edges(column: NDArray[np.floating], num_bins: int) -> NDArray[np.floating]:
 
 def entropy(values: Whole) -> float:
     """Entropy in nats of the empirical distribution of whole numbers."""
-    shares = np.unique(values, return_counts=True)[1] / len(values)
-    return float(-(shares * np.log(shares)).sum())
+    return _entropy(np.unique(values, return_counts=True)[1])
 
 
 def mutual_information(left: Whole, right: Whole) -> float:
     """Mutual information in nats of two columns of whole numbers: H(left) + H(right) - H(both)."""
-    _, left_codes = np.unique(left, return_inverse=True)
-    _, right_codes = np.unique(right, return_inverse=True)
-    both = left_codes.astype(np.int64) * (right_codes.max() + 1) + right_codes
-    return max(0.0, entropy(left) + entropy(right) - entropy(both))
+    return _information(_numbered(left), _numbered(right))
 
 
 def mutual_information_matrix(bins: Whole, factors: Whole) -> Floats:
     """(latents, factors)."""
-    return np.array([[mutual_information(latent, factor) for factor in factors.T] for latent in bins.T])
+    known = [_numbered(factor) for factor in factors.T]
+    return np.array([[_information(latent, factor) for factor in known] for latent in map(_numbered, bins.T)])
+
+
+def _entropy(counts: Whole) -> float:
+    """In nats, of how often each value occurs, which is never 0."""
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
+
+
+def _numbered(column: Whole) -> tuple[Whole, int, float]:
+    """A column with its values numbered from 0, how many there are, and their entropy."""
+    values, numbers, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return numbers.astype(np.int64), len(values), _entropy(counts)
+
+
+def _information(left: tuple[Whole, int, float], right: tuple[Whole, int, float]) -> float:
+    both = left[0] * right[1] + right[0]
+    is_dense = left[1] * right[1] <= DENSE * len(both)  # then counting is many times as fast as sorting
+    counts = np.bincount(both) if is_dense else np.unique(both, return_counts=True)[1]
+    return max(0.0, left[2] + right[2] - _entropy(counts[counts > 0]))

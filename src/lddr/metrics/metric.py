@@ -29,10 +29,12 @@ class Result:
 
     score: float
     settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    bootstrap: dict[str, Any] | None = field(default=None, kw_only=True)  # intervals, where they were asked for
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for a file; matrices as lists of rows."""
-        return {entry.name: plain(getattr(self, entry.name)) for entry in fields(self)}
+        values = {entry.name: plain(getattr(self, entry.name)) for entry in fields(self)}
+        return {name: value for name, value in values.items() if name != "bootstrap" or value is not None}
 
 
 def plain(value: Any) -> Any:

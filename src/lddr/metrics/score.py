@@ -9,6 +9,7 @@ from lddr.data.columns import factor_table
 from lddr.data.dataset import stream
 from lddr.data.factors import FactorTable, Indices
 from lddr.errors import UserError
+from lddr.metrics.bootstrap import Bootstrap
 from lddr.metrics.choice import MetricSettings, Names, configured
 from lddr.metrics.evaluate import Entries, draw_settings, entries_of, warn_of_few
 from lddr.metrics.fitting import cores
@@ -27,14 +28,16 @@ def score_codes(
     seed: int = 0,
     jobs: int = -1,
     bins: int | None = None,
+    bootstrap: int = 0,
     quiet: bool = False,
 ) -> Entries:
     """Scores of codes (samples, latents) with factors (samples, factors); what needs images or a model says so.
 
     Metrics that train have the samples divided at random, in the proportion of the published sizes and never above
-    them. `bins` is how many bins a continuous factor is put into (None: it is left out).
+    them. `bins` is how many bins a continuous factor is put into (None: it is left out); `bootstrap` is how many
+    resamples of the rows give every score a 90 % interval, under "bootstrap" of its entry (0: none).
     """
-    common = draw_settings(seed, bins)
+    common, resampling = draw_settings(seed, bins), Bootstrap(bootstrap, seed)
     table = factors if isinstance(factors, FactorTable) else _table(factors)
     space, left_out = scorable(table, bins)
     values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
@@ -47,10 +50,10 @@ def score_codes(
                 "with lddr evaluate RUN or lddr.evaluate(dataset, represent)"
             )
         check_factors(metric, space)
-        return metric.score(known.samples(divided(metric, space.size, seed)), told)
+        return resampling.scored(metric, known.samples(divided(metric, space.size, seed)), told, bars.line)
 
     with TaskBars(quiet) as bars, cores(jobs):
-        entries = entries_of(configured(names, settings), result, common, left_out, bars)
+        entries = entries_of(configured(names, settings), result, common, left_out, bars, resampling)
     warn_of_few(entries)
     return entries
 
