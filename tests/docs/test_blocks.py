@@ -1,0 +1,198 @@
+"""Every code block of README and docs: Python is run, commands are read by the real parser and, where they take
+seconds, run; what cannot be tried here is named with the reason.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import lddr
+from lddr.cli import main
+from tests.docs.blocks import ROOT, blocks, inline_commands, pages
+from tests.docs.commands import check, check_flags
+
+KINDS = ("python", "sh", "toml")
+DRAWINGS = {"docs/architecture.md": 1, "CONTRIBUTING.md": 0}  # blocks that are pictures made of letters
+# how a command begins that is not tried, and why
+ELSEWHERE = {
+    "pip install": "installs from the network",
+    ". .venv/bin/activate": "is for the reader's own shell",
+    ".venv/bin/pre-commit install": "changes the repository's hooks",
+    "export LDDR_DATA": "is for the reader's own shell",
+    "head=$(scontrol": "needs Slurm",
+    "mkdir -p ~": "is for the reader's own home",
+    "python docs/gallery/draw.py": "needs dozens of trained runs",
+    "ray start": "needs several machines",
+    "ray stop": "would stop what others run",
+    "srun ray": "needs Slurm; the command after -- is read all the same",
+    "LDDR_PLUGINS=my_parts": "names parts that only the reader has; parts that are shown are run below",
+}
+# commands of seconds that are run, in small, after what stands before them on their page
+RUN = {
+    "lddr models": "README.md",
+    "lddr metrics": "README.md",
+    "lddr data list": "README.md",
+    "lddr runs ls": "README.md",
+    "lddr models --pretrained": "docs/sharing.md",
+    "lddr data show squares": "docs/own-images.md",
+    "lddr train --model dvae --dataset squares --preset quick": "docs/own-images.md",
+    "lddr evaluate runs --metrics mig,modularity": "docs/own-images.md",
+    "lddr score codes.npz --metrics mig,dci --dci fast": "docs/other-frameworks.md",
+}
+PARTS = "docs/adding-a-part.md"  # all of it is run, with its parts
+WITH_PYTHON = [page for page in pages() if page != PARTS and any(block.kind == "python" for block in blocks(page))]
+
+
+def test_there_are_only_blocks_of_which_the_tests_know_what_to_do():
+    for page in pages():
+        others = [block.kind for block in blocks(page) if block.kind not in KINDS]
+        assert others == [""] * DRAWINGS.get(page, 0), f"{page}: say in {__file__} what is to be done with {others}"
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_command_is_one(page):
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for words in [words for block in blocks(page) if block.kind == "sh" for words in block.commands]:
+        if words[0] == "make":
+            assert words[1] in targets, words
+        elif words[0] == "lddr":
+            _holds(check, words)
+        elif page != PARTS:
+            assert any(" ".join(words).startswith(start) for start in ELSEWHERE), f"{page}: {shlex.join(words)}"
+            if "--" in words:
+                _holds(check, words[words.index("--") + 1 :])
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])  # which tells of the past
+def test_every_command_in_a_sentence_is_one(page):
+    for words in inline_commands(page):
+        if words[1] != "--version" and not words[1].startswith("--tyro"):
+            _holds(check_flags, words)
+
+
+def _holds(check, words):
+    try:
+        check(words)
+    except (lddr.UserError, SystemExit, KeyError) as error:
+        pytest.fail(f"{shlex.join(words)}: {error}")
+
+
+def test_what_is_named_here_is_in_the_docs():
+    told = {page: [shlex.join(words) for block in blocks(page) for words in block.commands] for page in pages()}
+    assert all(command in told[page] for command, page in RUN.items())
+    everything = "\n".join(" ".join(words) for page in pages() for block in blocks(page) for words in block.commands)
+    assert all(start in everything for start in ELSEWHERE)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A VAE and a D-VAE that have hardly begun, with scores."""
+    folder = tmp_path_factory.mktemp("docs") / "runs"
+    machine = lddr.Machine(quiet=True, threads=1)
+    for model in ("dvae", "vae"):
+        lddr.train("circles", model, preset="quick", steps=2, resolution=16, out=folder, machine=machine)
+    main(["evaluate", str(folder), "--metrics", "mig"])
+    return folder
+
+
+@pytest.fixture
+def in_small(monkeypatch, tmp_path, runs):
+    """A folder with runs in it, in which trainings take two steps, images are small and evaluations have one metric."""
+    from lddr import config, trained
+    from lddr.data.load import load_dataset
+    from lddr.metrics.evaluate import evaluate
+
+    def small_config(*names, **settings):
+        return config_of(*names, **settings | {"steps": 2})
+
+    config_of = config.configure
+    for module in (config, trained):
+        monkeypatch.setattr(module, "configure", small_config)
+    small = {"rooms": ("rooms", 32), "dsprites": ("circles", 16)}
+    monkeypatch.setattr(lddr, "load_dataset", lambda name, *size, **more: load_dataset(*small.get(name, (name, *size)), **more))
+    few = {"settings": {"mig": {"samples": 300}}, "quiet": True}
+    monkeypatch.setattr(lddr, "evaluate", lambda dataset, codes, *_, **more: evaluate(dataset, codes, ["mig"], **few))
+    shutil.copytree(runs, tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def stand_ins(runs):
+    """What blocks take for granted: images, a function that encodes them, codes and factors, a model."""
+    generator = np.random.default_rng(0)
+    codes, factors = generator.normal(size=(300, 2)), generator.integers(0, 3, (300, 2))
+    return {
+        "lddr": lddr,
+        "images": lddr.load_dataset("circles", 32).images(np.arange(40)),
+        "represent": lambda images: images.reshape(len(images), -1)[:, ::97][:, :5],
+        "codes": codes,
+        "factors": factors,
+        "codes_train": codes[:200],
+        "factors_train": factors[:200],
+        "codes_test": codes[200:],
+        "factors_test": factors[200:],
+        "dataset": lddr.load_dataset("circles", 16),
+        "model": lddr.Trained.load(next(runs.glob("circles_dvae*"))),
+    }
+
+
+@pytest.mark.xdist_group("blocks")
+@pytest.mark.parametrize("page", sorted({*WITH_PYTHON, *RUN.values()}))
+def test_what_a_page_shows_works(page, in_small, capsys):
+    names = stand_ins(in_small / "runs")
+    for block in blocks(page):
+        if block.kind == "python":
+            exec(compile(block.text, f"{page} ({block.text.splitlines()[0]} …)", "exec"), names)
+        for words in block.commands if block.kind == "sh" else ():
+            if RUN.get(shlex.join(words)) == page:
+                main(words[1:])
+
+
+@pytest.mark.xdist_group("blocks")
+def test_parts_of_ones_own_work_as_shown(in_small):
+    """The files are written, and every command of the page is run with all of them known."""
+    shown, generator = blocks(PARTS), np.random.default_rng(0)
+    for block in shown:
+        if block.kind == "python":
+            (in_small / block.title).write_text(block.text)
+    np.savez(in_small / "codes.npz", codes=generator.normal(size=(200, 2)), factors=generator.integers(0, 3, (200, 2)))
+    words = [words[1:] for block in shown if block.kind == "sh" for words in block.commands]
+    assert len(words) == 6
+    assert all(each[0] == "lddr" for each in words)
+    small = [each[1:] + (["--steps", "2", "--quiet"] if each[1] == "train" else []) for each in words]
+    code = "import sys\nfrom lddr.cli import main\n" + "\n".join(f"main({each})" for each in small)
+    known = {"LDDR_PLUGINS": "my_metric,my_objective,my_dataset", "COLUMNS": "200"}
+    path = os.pathsep.join(filter(None, [str(in_small), os.environ.get("PYTHONPATH")]))
+    words = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(words, env=os.environ | known | {"PYTHONPATH": path}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("alignment") >= 2
+    assert "even" in run.stdout
+    assert "bars.png" in run.stdout
+
+
+def test_the_study_that_is_shown_is_one(tmp_path):
+    from lddr.sweeps.study import read_study
+
+    (shown,) = [block for page in pages() for block in blocks(page) if block.kind == "toml"]
+    (tmp_path / "study.toml").write_text(shown.text)
+    assert {scale: len(read_study(tmp_path / "study.toml", scale).configs) for scale in ("full", "quick")} == {
+        "full": 2 * 10 * (4 + 2 * 2),
+        "quick": 2 * (4 + 2),
+    }
+
+
+def test_the_sentences_of_the_questions_are_the_programs():
+    source = " ".join(path.read_text() for path in (ROOT / "src" / "lddr").rglob("*.py"))
+    joined = re.sub(r'"\s+f?"', "", source)  # sentences over several lines
+    quoted = re.findall(r"^> (.+)$", pages()["docs/faq.md"], re.MULTILINE)
+    assert len(quoted) > 15
+    for sentence in quoted:
+        for part in filter(None, (part.strip() for part in sentence.split("…"))):
+            assert part in joined, sentence

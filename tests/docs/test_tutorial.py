@@ -1,0 +1,42 @@
+"""The tutorial's code, run from top to bottom in small, and its form as a notebook."""
+
+import json
+import re
+from pathlib import Path
+
+NOTEBOOK = json.loads((Path(__file__).parents[2] / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))
+CODE = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+SMALL = {"STEPS = 2_000": "STEPS = 5", "SEEDS = 3": "SEEDS = 2"}
+
+
+def test_it_is_a_notebook_without_outputs():
+    assert (NOTEBOOK["nbformat"], NOTEBOOK["nbformat_minor"]) == (4, 5)
+    names = [cell["id"] for cell in NOTEBOOK["cells"]]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[\w-]{1,64}", name) for name in names)
+    for cell in NOTEBOOK["cells"]:
+        assert cell["metadata"] == {}
+        if cell["cell_type"] == "code":
+            assert (cell["outputs"], cell["execution_count"]) == ([], None)
+        else:
+            assert cell["cell_type"] == "markdown"
+            assert {"outputs", "execution_count"}.isdisjoint(cell)
+
+
+def test_it_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    plt.switch_backend("agg")
+    names = {}
+    for number, code in enumerate(CODE):
+        for usual, small in SMALL.items() if not number else ():
+            assert usual in code
+            code = code.replace(usual, small)
+        exec(compile(code, f"tutorial, cell {number + 1}", "exec"), names)
+    plt.close("all")
+    told = capsys.readouterr().out
+    assert told.count("MIG 0.") == 2
+    assert "is chosen" in told
+    assert names["found"]["mig"]["score"] > 0.75  # a perfect code, whatever was trained
+    assert len(list((tmp_path / "runs").glob("circles_dvae_seed=*"))) == 2
