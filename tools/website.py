@@ -94,13 +94,15 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
     """Turn links, which are right on disk, into links that are right in the site; code stays as it is."""
     if page.file.src_uri in MADE:
         return markdown
-    here, folder = _origin(page.file.src_uri).parent, PurePosixPath(page.file.src_uri).parent
+    origin, folder = _origin(page.file.src_uri), PurePosixPath(page.file.src_uri).parent
 
     def mended(found: re.Match[str]) -> str:
         image, label, link, place = found.groups()
-        path = _target(here, link)
+        path = _target(origin.parent, link)
         if path.is_dir():
             return label
+        if path == origin:  # the notebook behind this page
+            return found[0]
         return f"{image}[{label}]({os.path.relpath(_place(path), folder)}{place or ''})"
 
     parts = _FENCED.split(markdown)

@@ -100,10 +100,12 @@ class Trained:
 
     @property
     def num_latents(self) -> int:
+        """How many numbers a code has."""
         return self.config.latent.num_latents
 
     @property
     def is_discrete(self) -> bool:
+        """Whether its latents have categories."""
         return self.config.latent.is_discrete
 
     def save(self, folder: str | Path) -> None:

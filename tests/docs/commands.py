@@ -28,8 +28,15 @@ def check(words: list[str]) -> None:
     CHECKS.get(name, lambda **_: None)(**given)
 
 
-def check_flags(words: list[str]) -> None:
-    """Refuse a command or a flag that there is not; what is named in a sentence need not be whole."""
+def check_in_sentence(words: list[str]) -> None:
+    """The same for a command in a sentence, which need not be whole: then its flags must be there."""
+    try:
+        check(words)
+    except SystemExit:
+        _check_flags(words)
+
+
+def _check_flags(words: list[str]) -> None:
     import_module("lddr.cli.train").know_settings()
     _, command, rest = _found(app, words[1:])
     with warnings.catch_warnings():
@@ -55,11 +62,14 @@ def _train(settings: Any, model: str, latent: str, objective: str, dataset: str,
     configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
 
 
-def _sweep(study: str, dataset: str | None, only: tuple[str, ...], **_: Any) -> None:
+def _sweep(study: str, scale: Any, dataset: str | None, only: tuple[str, ...], **_: Any) -> None:
     from lddr.sweeps.study import read_study
 
     if study not in ("STUDY", "my-study.toml"):
-        read_study(study, "quick", dataset, only)  # fewer runs to look at; a full study has thousands
+        shipped = not study.endswith(".toml")
+        read_study(
+            study, "quick" if shipped else scale, dataset, only
+        )  # a full study that is shipped has thousands of runs
 
 
 def _score(metrics: str, **given: Any) -> None:

@@ -15,7 +15,7 @@ import pytest
 import lddr
 from lddr.cli import main
 from tests.docs.blocks import ROOT, blocks, inline_commands, pages
-from tests.docs.commands import check, check_flags
+from tests.docs.commands import check, check_in_sentence
 
 KINDS = ("python", "sh", "toml")
 DRAWINGS = {"docs/architecture.md": 1, "CONTRIBUTING.md": 0}  # blocks that are pictures made of letters
@@ -59,7 +59,8 @@ def test_there_are_only_blocks_of_which_the_tests_know_what_to_do():
 
 
 @pytest.mark.parametrize("page", pages())
-def test_every_command_is_one(page):
+def test_every_command_is_one(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
     targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for words in [words for block in blocks(page) if block.kind == "sh" for words in block.commands]:
         if words[0] == "make":
@@ -73,10 +74,11 @@ def test_every_command_is_one(page):
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])  # which tells of the past
-def test_every_command_in_a_sentence_is_one(page):
+def test_every_command_in_a_sentence_is_one(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
     for words in inline_commands(page):
         if words[1] != "--version" and not words[1].startswith("--tyro"):
-            _holds(check_flags, words)
+            _holds(check_in_sentence, words)
 
 
 def _holds(check, words):

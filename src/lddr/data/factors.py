@@ -45,10 +45,12 @@ class FactorSpace(ABC):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Of the factors, in their order."""
         return tuple(factor.name for factor in self.factors)
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """How many values each factor has."""
         return tuple(factor.size for factor in self.factors)
 
     @property
