@@ -107,7 +107,7 @@ def test_what_is_missing_is_one_sentence_that_says_what_to_install(base, tmp_pat
 def test_every_extra_brings_what_its_sentence_promises():
     offered = PROJECT["optional-dependencies"]
     for package, (_, extra) in PARTS.items():
-        assert package in {Requirement(line).name for line in offered[extra]}
+        assert extra is None or package in {Requirement(line).name for line in offered[extra]}
     [everything] = map(Requirement, offered["all"])
     assert everything.extras == set(offered) - {"all", "dev"}
     assert "lddr[all]" in offered["dev"]

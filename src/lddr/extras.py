@@ -6,14 +6,17 @@ from importlib.util import find_spec
 
 from lddr.errors import UserError
 
-PARTS = {  # package → what it is called, and the extra of lddr that has it
+PARTS = {  # package → what it is called, and the extra of lddr that has it; of a tracker, its own name
     "huggingface_hub": ("huggingface_hub", "hub"),
+    "mlflow": ("MLflow", None),
     "ray": ("Ray", "cluster"),
     "safetensors": ("safetensors", "train"),
     "starlette": ("the explorer", "explore"),
     "tensorboard": ("TensorBoard", "tensorboard"),
     "torch": ("PyTorch", "train"),
+    "trackio": ("Trackio", None),
     "uvicorn": ("the explorer", "explore"),
+    "wandb": ("Weights & Biases", None),
 }
 
 
@@ -41,4 +44,4 @@ def check_installed(package: str) -> None:
 
 def _sentence(package: str) -> str:
     title, extra = PARTS[package]
-    return f'{title} is not installed; get it with: pip install "lddr[{extra}]"'
+    return f"{title} is not installed; get it with: pip install " + (f'"lddr[{extra}]"' if extra else package)

@@ -3,6 +3,7 @@
 import operator
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +26,7 @@ from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
+from lddr.runs.machine import OnLog
 from lddr.runs.pretrained import located
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.feed import as_tensor
@@ -198,12 +200,16 @@ def train(
     preset: str = "paper",
     out: str | Path | None = None,
     machine: Machine | None = None,
+    on_log: OnLog | None = None,
     **settings: Any,
 ) -> Trained:
     """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
 
-    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings.
+    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
+    with the step and the values of every line of the log; what it raises ends the training.
     """
+    if on_log is not None:
+        machine = replace(machine or Machine(), on_log=on_log)
     if isinstance(dataset, str):
         name, loaded = dataset, None
     else:

@@ -24,6 +24,7 @@ Changes = Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="METRIC.SETTIN
 Columns = Annotated[str, arg(metavar="NAME,NAME…")]
 LEFT_OUT = ""  # instead of "(default: None)": the help says itself what happens then
 File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint=LEFT_OUT)]
+Tracker = Annotated[str | None, arg(metavar="{wandb,mlflow,trackio}", help_behavior_hint=LEFT_OUT)]
 Whole = Annotated[int | None, arg(metavar="INT", help_behavior_hint=LEFT_OUT)]
 
 

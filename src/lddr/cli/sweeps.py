@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from lddr import console
-from lddr.cli.app import LEFT_OUT, Conditions, Folder, Whole, app
+from lddr.cli.app import LEFT_OUT, Conditions, Folder, Tracker, Whole, app
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
@@ -34,6 +34,7 @@ def sweep(
     gpus_per_run: float = 0.0,
     retries: int = 3,
     checkpoint_seconds: float = Machine.checkpoint_seconds,
+    track: Tracker = None,
     quiet: bool = False,
 ) -> None:
     """Train and score all runs of a study on Ray: on all cores of this machine, or on a cluster.
@@ -53,12 +54,13 @@ def sweep(
         gpus_per_run: GPUs of each run; 0.25 puts four runs on each.
         retries: How often a failed run is tried again, from its checkpoint.
         checkpoint_seconds: Seconds between two checkpoints of a run.
+        track: Tell this tracker about every run: its settings, what is logged, its scores.
         quiet: Show no progress.
     """
     from lddr.sweeps.cluster import Options, run_study
     from lddr.sweeps.study import read_study
 
-    options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet)
+    options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
     chosen = read_study(study, scale, dataset, only)
     if dry_run:
         from lddr.sweeps.estimate import estimate

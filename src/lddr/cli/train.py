@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from tyro.conf import arg
 
 from lddr import console
-from lddr.cli.app import Folder, Whole, app
+from lddr.cli.app import Folder, Tracker, Whole, app
 from lddr.runs.machine import Machine
 
 
@@ -127,6 +127,7 @@ def train(
     threads: Whole = None,
     compile: bool = False,  # noqa: A002
     tensorboard: bool = False,
+    track: Tracker = None,
     checkpoint_seconds: float = Machine.checkpoint_seconds,
     quiet: bool = False,
 ) -> None:
@@ -146,6 +147,7 @@ def train(
         threads: CPU threads; as many as there are free cores when left out.
         compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
         tensorboard: Write event files too.
+        track: Tell this tracker about the run: its settings, what is logged, the scores at the end.
         checkpoint_seconds: Seconds between two checkpoints.
         quiet: Show no progress.
     """
@@ -154,7 +156,7 @@ def train(
     config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
     from lddr.runs.carry_out import run
 
-    print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds)))
+    print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)))
 
 
 def know_settings() -> None:

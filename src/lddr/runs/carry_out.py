@@ -3,7 +3,7 @@
 import platform
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -19,11 +19,13 @@ from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
+from lddr.runs.index import flat_settings
 from lddr.runs.machine import Machine, free_cores
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import train
+from lddr.training.trackers import Tracked
 
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
 LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak of is learned
@@ -56,6 +58,7 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
 
 
 def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset) -> None:
+    tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
     device = chosen_device(machine.device)
     if device.type == "cpu":
         keep_freed_memory()
@@ -66,18 +69,30 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
         learner.capture()
     _write_config(config, folder, dataset)
     feed = Feed(learner, dataset)
-    train(learner, feed, folder, machine)
+    with tracked or nullcontext():
+        hooks = [machine.on_log, tracked.record if tracked else None]
+        train(learner, feed, folder, machine, [hook for hook in hooks if hook is not None])
+        scores = _measured(learner, feed, folder, machine)
+        if tracked:
+            tracked.scored(scores)
+
+
+def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine) -> dict[str, float]:
+    """Save the model and its scores, and give them."""
+    config, dataset = learner.config, feed.dataset
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
-    scores = elbo(learner.vae, dataset, device)
+    scores = elbo(learner.vae, dataset, learner.device)
     if not machine.quiet:
         _say_if_nothing_is_learned(scores, config)
     folder.require(CONFIG, LOG, MODEL)
-    folder.write_scores(scores | learner.validation(feed.validation))
+    scores |= learner.validation(feed.validation)
+    folder.write_scores(scores)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
+    return scores
 
 
 def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:

@@ -1,5 +1,6 @@
 """A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class RunFolder:
         self.log_file, self.model_file = self.path / LOG, self.path / MODEL
         self.adversary_file = self.path / "discriminator.safetensors"  # of its own: large, and few need it
         self.checkpoints, self.tensorboard = self.path / "checkpoint", self.path / "tensorboard"
+        self.tracking_file = self.path / "tracking.json"  # what it is called by trackers, and how far they know it
         self.error_file = self.path / "error.txt"  # of a sweep: the last traceback
 
     def __str__(self) -> str:
@@ -175,6 +177,18 @@ class RunFolder:
         """The metrics that have no score here, and why."""
         entries = self.metrics.items()
         return {name: str(entry.get("reason")) for name, entry in entries if entry.get("score") is None}
+
+    @property
+    def tracked_as(self) -> dict[str, Content]:
+        """Tracker → the run's "id" there, and the last "step" it was told; nothing where nothing is known."""
+        with suppress(OSError, ValueError, RecursionError):
+            known = json.loads(self.tracking_file.read_bytes())
+            return (
+                {name: each for name, each in known.items() if isinstance(each, dict)}
+                if isinstance(known, dict)
+                else {}
+            )
+        return {}
 
     @property
     def log(self) -> list[Content]:

@@ -1,8 +1,10 @@
 """Where and how a run is carried out."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 LOOK = 0.1  # seconds
+OnLog = Callable[[int, Mapping[str, float]], object]  # of a step, and the means since the line before
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,8 @@ class Machine:
     quiet: bool = False
     tensorboard: bool = False
     checkpoint_seconds: float = 30.0  # between two checkpoints
+    track: str | None = None  # the tracker that is told about it: wandb, mlflow or trackio
+    on_log: OnLog | None = None  # called with every line of the log
 
 
 def free_cores() -> int:

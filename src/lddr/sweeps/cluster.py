@@ -40,6 +40,7 @@ class Options:
     retries: int = 3
     checkpoint_seconds: float = Machine.checkpoint_seconds
     quiet: bool = False
+    track: str | None = None  # the tracker that is told about every run
 
     def __post_init__(self) -> None:
         workers = 1 if self.workers is None else self.workers
@@ -88,6 +89,7 @@ def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Ord
         threads=options.cpus_per_run,
         quiet=True,
         checkpoint_seconds=options.checkpoint_seconds,
+        track=options.track,
     )
 
     def order(config: Config) -> Order:

@@ -79,8 +79,19 @@ def _train_and_evaluate(order: Order) -> bool:
         if order.metrics:
             jobs, device = order.machine.threads or 1, order.machine.device
             evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True, device=device)
+            if order.machine.track is not None:
+                _tell_scores(order.machine.track, folder)
         folder.error_file.unlink(missing_ok=True)
     return trained
+
+
+def _tell_scores(tracker: str, folder: RunFolder) -> None:
+    from lddr.runs.index import read_run
+    from lddr.training.trackers import Tracked
+
+    run = read_run(folder.path)
+    with Tracked(tracker, folder, run.settings) as tracked:
+        tracked.scored({name: value for name, value in run.scores.items() if "." not in name})
 
 
 def mark_of(out: Path) -> str:

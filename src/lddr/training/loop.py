@@ -4,14 +4,14 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 from lddr.console import say
 from lddr.errors import UserError
 from lddr.runs.folder import CONFIG, LOG, RunFolder
-from lddr.runs.machine import Machine
+from lddr.runs.machine import Machine, OnLog
 from lddr.training import checkpoint
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -23,8 +23,8 @@ class Stopped(KeyboardInterrupt):
     """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
-def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine) -> None:
-    """Train to the last step, from the newest checkpoint in the folder if there is one."""
+def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
+    """Train to the last step, from the folder's newest checkpoint if there is one; hooks are told what is logged."""
     steps = learner.config.training.steps
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
     first, sums = 0, None
@@ -32,7 +32,7 @@ def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine) -> 
         _check_origin(found, learner.config.fingerprint, folder)
         learner.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
-    tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard)
+    tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
     ledger, saved_at = Ledger(first, sums), time.monotonic()
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):

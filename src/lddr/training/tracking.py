@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self, SupportsFloat
@@ -12,6 +12,7 @@ from lddr.console import StepProgress
 from lddr.errors import UserError
 from lddr.extras import extras
 from lddr.runs.folder import RunFolder
+from lddr.runs.machine import OnLog
 
 Terms = Mapping[str, SupportsFloat]  # name → value: numbers, or tensors that are read only when they are shown
 
@@ -129,8 +130,10 @@ class Tracker(ExitStack):
         resume_step: int | None = None,
         quiet: bool = False,
         tensorboard: bool = False,
+        hooks: Sequence[OnLog] = (),
     ) -> None:
         super().__init__()
+        self._hooks = hooks
         boards = [TensorBoard(folder.tensorboard, resume_step)] if tensorboard else []
         self._records: list[Log | TensorBoard] = [Log(folder.log_file, resume_step), *boards]
         self._progress = StepProgress(total_steps, resume_step or 0, quiet=quiet)
@@ -142,8 +145,12 @@ class Tracker(ExitStack):
         return self
 
     def record(self, step: int, terms: Terms) -> None:
+        """Keep a line, then tell the hooks."""
+        values = {name: _number(value) for name, value in terms.items()}
         for record in self._records:
-            record.record(step, terms)
+            record.record(step, values)
+        for hook in self._hooks:
+            hook(step, values)
 
     def show(self, step: int, terms: Terms) -> None:
         self._progress.update(step, lambda: in_words(terms))

@@ -1,0 +1,236 @@
+import threading
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import lddr
+from lddr.config import configure
+from lddr.errors import UserError
+from lddr.runs import carry_out
+from lddr.runs.folder import RunFolder
+from lddr.runs.index import flat_settings
+from lddr.runs.machine import Machine
+from lddr.sweeps import worker
+from lddr.training import ledger, loop, trackers
+from lddr.training.loop import Stopped
+
+CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=30, batch_size=8)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:wandb"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:mlflow"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_lines():
+    """A line of the log every ten steps, and little to measure at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (ledger, loop):
+            patch.setattr(module, "LOG_EVERY", 10)
+        patch.setattr(carry_out, "EVALUATION_BATCHES", 1)
+        yield
+
+
+def trained(out, **options):
+    machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=0, **options)
+    return RunFolder(carry_out.run(CONFIG, out, machine))
+
+
+def stop_at(step):
+    """A hook that ends a training after it was told a step, as Ctrl-C does."""
+
+    def hook(now, values):
+        if now == step:
+            raise Stopped
+
+    return hook
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The run that nobody tracks."""
+    return trained(tmp_path_factory.mktemp("plain"))
+
+
+def same(folder, other):
+    return all(
+        (folder.path / name).read_bytes() == (other.path / name).read_bytes()
+        for name in ("model.safetensors", "log.jsonl", "scores.json")
+    )
+
+
+@pytest.fixture
+def service(monkeypatch):
+    """A tracker that only remembers, under the name of a package that is there."""
+    monkeypatch.setattr(trackers, "check_installed", lambda package: None)
+
+    class Memory(trackers.Service):
+        package = "memory"
+        told, begun, ended = [], [], []
+
+        def begin(self, run, settings, identity):
+            self.begun.append((identity, dict(settings)))
+            return identity or "first"
+
+        def log(self, step, values):
+            self.told.append((step, dict(values)))
+
+        def end(self, step, scores, is_finished):
+            self.ended.append((step, dict(scores), is_finished))
+
+    monkeypatch.setitem(trackers.SERVICES, "memory", Memory)
+    return Memory
+
+
+def test_a_hook_is_told_what_stands_in_the_log(plain, tmp_path):
+    told = []
+    folder = trained(tmp_path, on_log=lambda step, values: told.append({"step": step} | values))
+    assert told == folder.log
+    assert {type(value) for line in told for name, value in line.items() if name != "step"} == {float}
+    assert same(folder, plain)
+
+
+def test_python_and_scikit_learn_take_a_hook():
+    told, machine = [], Machine("cpu", 1, quiet=True)
+    images = np.random.default_rng(0).integers(256, size=(20, 16, 16), dtype=np.uint8)
+    settings = {"steps": 10, "width": 4, "machine": machine, "on_log": lambda *line: told.append(line)}
+    lddr.train(images, "vae", **settings)
+    lddr.DisentangledVAE("vae", **settings).fit(images)
+    assert [step for step, _ in told] == [10, 10]
+
+
+def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
+    class Reads(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.count += function.overloadpacket.__name__ in ("_local_scalar_dense", "_to_copy")
+            return function(*args, **(kwargs or {}))
+
+    with Reads() as without:
+        trained(tmp_path / "without")
+    with Reads() as hooked:
+        trained(tmp_path / "hooked", on_log=lambda step, values: dict(values))
+    assert hooked.count == without.count > 0
+
+
+def test_what_a_hook_raises_ends_the_training(tmp_path):
+    with pytest.raises(Stopped):
+        trained(tmp_path, on_log=stop_at(20))
+    assert RunFolder(tmp_path / CONFIG.run_name).state == "training"
+
+
+def test_a_run_that_goes_on_is_the_same_for_the_tracker(service, plain, tmp_path):
+    with pytest.raises(Stopped):
+        trained(tmp_path, track="memory", on_log=stop_at(20))
+    folder = trained(tmp_path, track="memory")
+    assert [step for step, _ in service.told] == [10, 20, 30]
+    assert [identity for identity, _ in service.begun] == [None, "first"]
+    assert service.begun[0][1] == flat_settings(CONFIG.as_dict())
+    (first, nothing, stopped), (last, scores, finished) = service.ended
+    assert (first, nothing, stopped, last, finished) == (10, {}, False, 30, True)
+    assert scores == {f"final/{name}": value for name, value in folder.scores["training"].items()}
+    assert same(folder, plain)
+
+
+@pytest.mark.parametrize("moment", ["begin", "log", "end"])
+def test_trouble_with_a_tracker_is_a_sentence_and_nothing_else(service, plain, tmp_path, monkeypatch, capsys, moment):
+    def trouble(*words):
+        raise ConnectionError("the network is down")
+
+    monkeypatch.setattr(service, moment, trouble)
+    assert same(trained(tmp_path, track="memory"), plain)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "memory no longer tracks circles_dvae_seed=0_" in told
+    assert "(the network is down); the run goes on" in told
+
+
+def test_a_tracker_that_never_answers_holds_up_nothing(service, plain, tmp_path, monkeypatch, capsys):
+    answer = threading.Event()
+    monkeypatch.setattr(service, "log", lambda *words: answer.wait())
+    monkeypatch.setattr(trackers, "PATIENCE", 0.1)
+    assert same(trained(tmp_path, track="memory"), plain)
+    assert "memory did not take everything" in capsys.readouterr().err
+    answer.set()
+
+
+def test_a_sweep_tells_the_scores_of_its_metrics(service, tmp_path):
+    machine = Machine("cpu", 1, quiet=True, track="memory")
+    mark, metrics = worker.mark_of(tmp_path), {"mig": {"samples": 1000}}
+    order = worker.Order(CONFIG, tmp_path, mark, tmp_path, ("mig",), metrics, machine)
+    assert worker.carry_out(order).state == "finished"
+    assert [identity for identity, _ in service.begun] == [None, "first"]
+    assert service.ended[-1][1]["final/mig"] == RunFolder(order.folder).metrics["mig"]["score"]
+
+
+def test_a_tracker_that_is_not_known_or_not_there_is_a_sentence(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="unknown tracker 'wandbb'; did you mean 'wandb'"):
+        trained(tmp_path, track="wandbb")
+    monkeypatch.setattr("lddr.extras.find_spec", lambda package: None)
+    with pytest.raises(UserError, match="Trackio is not installed; get it with: pip install trackio"):
+        trained(tmp_path, track="trackio")
+    assert not list(tmp_path.glob("*/config.json"))
+
+
+def test_mlflow_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    with pytest.raises(Stopped):
+        trained(tmp_path, track="mlflow", on_log=stop_at(20))
+    folder = trained(tmp_path, track="mlflow")
+    client = mlflow.MlflowClient(trackers.MLflow._beside(folder))
+    (found,) = client.search_runs([client.get_experiment_by_name("lddr").experiment_id])
+    assert found.info.run_id == folder.tracked_as["mlflow"]["id"]
+    assert (found.info.run_name, found.info.status) == (CONFIG.run_name, "FINISHED")
+    assert found.data.params["num_categories"] == "64"
+    assert found.data.metrics["final/elbo"] == folder.scores["training"]["elbo"]
+    history = {metric.step: metric.value for metric in client.get_metric_history(found.info.run_id, "loss")}
+    assert history == {line["step"]: line["loss"] for line in folder.log}
+    assert same(folder, plain)
+
+
+def test_wandb_keeps_an_offline_run_in_the_folder(plain, tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    with pytest.raises(Stopped):
+        trained(tmp_path, track="wandb", on_log=stop_at(20))
+    folder = trained(tmp_path, track="wandb")
+    identity = folder.tracked_as["wandb"]["id"]
+    kept = list(folder.path.glob(f"wandb/offline-run-*/run-{identity}.wandb"))
+    assert len(kept) == len(list(folder.path.glob("wandb/offline-run-*"))) == 2  # one for each time it was begun
+    for word in ("num_categories", "final/elbo", CONFIG.run_name):
+        deadline = time.monotonic() + 60  # a process of its own writes them
+        while not any(word.encode() in file.read_bytes() for file in kept):
+            assert time.monotonic() < deadline, word
+            time.sleep(0.05)
+    assert same(folder, plain)
+
+
+def test_wandb_without_a_login_is_refused_before_training(tmp_path, monkeypatch):
+    wandb = pytest.importorskip("wandb")
+
+    def login():
+        raise wandb.errors.UsageError("No API key configured.")
+
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    monkeypatch.setattr(wandb, "login", login)
+    with pytest.raises(UserError, match=r"wandb cannot be used \(No API key configured.*WANDB_MODE=offline"):
+        trained(tmp_path, track="wandb")
+    assert not list(tmp_path.glob("*/config.json"))
+
+
+@pytest.mark.skipif(find_spec("trackio") is None, reason="Trackio is not installed")
+def test_trackio_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    with pytest.raises(Stopped):
+        trained(tmp_path, track="trackio", on_log=stop_at(20))
+    folder = trained(tmp_path, track="trackio")
+    import trackio
+
+    (found,) = trackio.Api().runs("lddr")
+    assert found.name == folder.tracked_as["trackio"]["id"] == CONFIG.run_name
+    assert same(folder, plain)
