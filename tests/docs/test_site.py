@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -32,6 +33,13 @@ def test_no_page_needs_a_file_from_elsewhere(site):
         assert not NEEDED.search(page.read_text()), page.name
     for sheet in site.rglob("*.css"):
         assert not re.search(r"@import|url\(['\"]?(https?:)?//", sheet.read_text()), sheet.name
+
+
+def test_every_link_within_it_leads_somewhere(site):
+    for page in site.rglob("*.html"):
+        for address in re.findall(r'(?:href|src)="([^"#?:]+)[^":]*"', page.read_text()):
+            if page.name != "404.html":  # which a server shows, from its top
+                assert (page.parent / unquote(address)).exists(), f"{page.name}: {address}"
 
 
 def test_what_is_made_from_the_code_is_there(site):
