@@ -4,11 +4,11 @@ import joblib
 import numpy as np
 import pytest
 from scipy.stats import entropy
-from sklearn.ensemble import GradientBoostingClassifier
 
 from lddr.errors import UserError
 from lddr.metrics.dci import concentration, dci
 from lddr.metrics.metric import UndefinedError
+from tests.metrics import published
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([2, 3], size=(250, 2))
@@ -23,24 +23,15 @@ def scored(codes, factors=FACTORS, estimator="published", **settings):
 
 def naive(codes, factors):
     """Everything in loops over scikit-learn and scipy."""
-    importance, accuracies, accuracies_train = np.zeros((codes.shape[1], factors.shape[1])), [], []
-    for factor in range(factors.shape[1]):
-        model = GradientBoostingClassifier(random_state=0)
-        model.fit(codes[:150], factors[:150, factor])
-        for latent in range(codes.shape[1]):
-            importance[latent, factor] = abs(model.feature_importances_[latent])
-        accuracies_train.append(model.score(codes[:150], factors[:150, factor]))
-        accuracies.append(model.score(codes[150:], factors[150:, factor]))
-    rows = [1 - entropy(row, base=factors.shape[1]) for row in importance]
-    columns = [1 - entropy(column, base=codes.shape[1]) for column in importance.T]
+    train, test = (codes[:150], factors[:150]), (codes[150:], factors[150:])
+    disentanglement, completeness, informativeness, importance = published.dci(*train, *test)
     return {
-        "disentanglement": np.average(rows, weights=importance.sum(axis=1)),
-        "completeness": np.average(columns, weights=importance.sum(axis=0)),
-        "informativeness": np.mean(accuracies),
-        "informativeness_train": np.mean(accuracies_train),
-        "per_latent": rows,
-        "per_factor": columns,
-        "accuracies": accuracies,
+        "disentanglement": disentanglement,
+        "completeness": completeness,
+        "informativeness": informativeness,
+        "informativeness_train": published.dci(*train, *train)[2],
+        "per_latent": [1 - entropy(row, base=factors.shape[1]) for row in importance],
+        "per_factor": [1 - entropy(column, base=codes.shape[1]) for column in importance.T],
         "importance": importance,
     }
 

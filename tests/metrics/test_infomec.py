@@ -1,7 +1,6 @@
 import joblib
 import numpy as np
 import pytest
-from scipy.special import digamma
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 
@@ -9,6 +8,7 @@ from lddr.errors import UserError
 from lddr.metrics.infomec import concentration, infomec, predicted_share
 from lddr.metrics.information import discretised
 from lddr.metrics.metric import UndefinedError
+from tests.metrics.published import neighbour_information
 
 GENERATOR = np.random.default_rng(0)
 GRID = np.tile(np.stack(np.meshgrid(range(3), range(4), indexing="ij"), axis=-1).reshape(-1, 2), (20, 1))
@@ -16,17 +16,6 @@ FACTORS = GENERATOR.integers([3, 4], size=(500, 2))
 MIXED = FACTORS @ [[1.0, 0.4, 0.0], [0.3, 1.0, 0.0]] + GENERATOR.normal(size=(500, 3))
 BITS = np.stack(np.meshgrid([0, 1], [0, 1]), axis=-1).reshape(-1, 2)
 ESTIMATORS = ("neighbours", "binned", "categories")
-
-
-def brute_force_neighbours(code, factor, neighbours):
-    """Ross 2014, one point at a time."""
-    terms = []
-    for place, (value, label) in enumerate(zip(code, factor, strict=True)):
-        same = np.delete(code, place)[np.delete(factor, place) == label]
-        reach = np.sort(np.abs(same - value))[neighbours - 1]
-        within = np.sum(np.abs(code - value) < reach)  # the point itself counts, the farthest neighbour does not
-        terms.append(digamma(len(code)) + digamma(neighbours) - digamma(len(same) + 1) - digamma(within))
-    return max(0.0, np.mean(terms))
 
 
 def naive(information, factors, codes, inputs):
@@ -64,7 +53,7 @@ def test_bits_by_hand():
 
 def test_the_neighbours_are_those_of_the_published_estimator():
     codes = (MIXED - MIXED.mean(axis=0)) / MIXED.std(axis=0)
-    information = np.array([[brute_force_neighbours(code, factor, 10) for factor in FACTORS.T] for code in codes.T])
+    information = np.array([[neighbour_information(code, factor) for factor in FACTORS.T] for code in codes.T])
     result = infomec(MIXED, FACTORS)
     assert np.allclose(result.mutual_information, information, atol=1e-6)
     expected = naive(information, FACTORS, MIXED, codes)

@@ -9,6 +9,7 @@ from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
 from lddr.metrics.irs import irs
 from lddr.metrics.metric import UndefinedError, metrics
+from tests.metrics import published
 from tests.metrics.toys import mixed, scored
 
 GRID = FactorGrid(
@@ -17,22 +18,6 @@ GRID = FactorGrid(
 SQUARE = FactorGrid((Factor("x", 9), Factor("y", 9)))
 SMALL = metrics["irs"].with_settings(samples=2000)
 NOISE = np.random.default_rng(1).uniform(-1, 1, size=(GRID.size, 3))
-
-
-def naive(codes, factors, quantile):
-    """The estimator of the paper on one sample, a latent, a factor and a value at a time."""
-    scores, weights = [], []
-    for latent in codes.T:
-        largest, best = max(abs(latent - latent.mean())), -np.inf
-        for factor in factors.T:
-            total = 0.0
-            for value in set(factor.tolist()):
-                group = latent[factor == value]
-                total += len(group) / len(latent) * np.percentile(abs(group - group.mean()), 100 * quantile)
-            best = max(best, 1 - total / largest)
-        scores.append(best)
-        weights.append(largest)
-    return np.dot(scores, weights) / sum(weights)
 
 
 def test_a_case_worked_out_by_hand():
@@ -58,7 +43,7 @@ def test_the_score_of_a_plain_sample_is_that_of_the_paper(seed, num_latents, num
     )
     codes = generator.normal(size=(32, num_latents)) + factors[:, :1]
     result = irs([codes] * num_factors, list(factors.T), quantile=quantile)
-    assert np.isclose(result.score, naive(codes, factors, quantile))
+    assert np.isclose(result.score, published.irs(codes, factors, quantile, weighted=True))
 
 
 def test_draws_hold_each_factor_at_evenly_spread_values_equally_often():

@@ -7,6 +7,7 @@ from sklearn.metrics import mutual_info_score
 from lddr.errors import UserError
 from lddr.metrics.information import discretised, entropy, mutual_information, mutual_information_matrix
 from lddr.metrics.mig import mig
+from tests.metrics import published
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([4, 5], size=(4000, 2))
@@ -24,34 +25,26 @@ def test_bins_are_equal_and_the_last_edge_belongs_to_the_last_bin():
     assert discretised(codes, 10)[:, 0].tolist() == [1, 1, 2, 6, 10, 10]
 
 
-def published(codes, factors, num_bins=20):
-    """MIG with loops, in the precision the codes come in."""
-    gaps = []
-    for factor in factors.T:
-        bins = [np.digitize(code, np.histogram(code, num_bins)[1][:-1]) for code in codes.T]
-        told = sorted(mutual_info_score(one, factor) for one in bins)
-        gaps.append((told[-1] - told[-2]) / mutual_info_score(factor, factor))
-    return np.mean(gaps)
-
-
 @pytest.mark.parametrize("values", [11, 21, 41, 61, 81])
 def test_edges_are_in_the_precision_of_the_codes(values):
     categories = GENERATOR.integers(values, size=(4000, 3))
     codes = np.linspace(-1, 1, values, dtype=np.float32)[categories]  # of saturated latents: they lie on the edges
     codes[:, 2] = codes[:, 0] * codes[:, 1]
     factors = categories[:, :2] // 3
-    assert np.isclose(mig(codes, factors).score, published(codes, factors), rtol=0, atol=1e-12)
-    assert np.isclose(mig(codes.astype(np.float64), factors).score, published(codes, factors), rtol=0, atol=1e-12)
+    expected = published.mig(codes, factors)
+    assert np.isclose(mig(codes, factors).score, expected, rtol=0, atol=1e-12)
+    assert np.isclose(mig(codes.astype(np.float64), factors).score, expected, rtol=0, atol=1e-12)
     assert mig(codes, factors).settings["bin_edges"] == "float32"
     precise = codes + 1e-12 * GENERATOR.normal(size=codes.shape)
-    assert np.isclose(mig(precise, factors).score, published(precise, factors), rtol=0, atol=1e-12)
+    assert np.isclose(mig(precise, factors).score, published.mig(precise, factors), rtol=0, atol=1e-12)
     assert mig(precise, factors).settings["bin_edges"] == "float64"
 
 
 def test_the_precision_of_the_edges_matters():
     categories = GENERATOR.integers(41, size=(4000, 2))
     codes = np.linspace(-1, 1, 41, dtype=np.float32)[categories]
-    assert abs(published(codes, categories // 3) - published(codes.astype(np.float64), categories // 3)) > 0.01
+    factors = categories // 3
+    assert abs(published.mig(codes, factors) - published.mig(codes.astype(np.float64), factors)) > 0.01
 
 
 def test_codes_that_are_hardly_apart_have_bins():
