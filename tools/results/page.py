@@ -2,6 +2,7 @@
 
 import tomllib
 from collections import Counter
+from importlib import import_module
 
 from claims import Claim, NotYetError, judges
 from estimates import CONFIDENCE, FEWEST, RESAMPLES
@@ -10,6 +11,7 @@ from selection import told as selection_told
 from table import RESULTS, read, scores_file
 
 PAGE = RESULTS / "README.md"
+CLAIMS = ("claims_circles", "claims_models", "claims_gap", "claims_learning")  # modules, in the order of the page
 SHIPPED = RESULTS.parent / "studies"
 STUDIES = {
     "circles": "lddr sweep circles --scale quick --out runs/results",
@@ -47,6 +49,8 @@ They were fixed before the runs were looked at, but for the first seeds on `dspr
 
 def page() -> str:
     """The whole of it."""
+    for module in CLAIMS:
+        import_module(module)
     judged, waiting = [], []
     for judge in judges:
         try:

@@ -1,0 +1,96 @@
+"""What is claimed about labels, sample efficiency, and what happens while a model is trained."""
+
+from statistics import median
+
+import numpy as np
+from claims import DATASETS, Claim, NotYetError, judge, table
+from estimates import FEWEST, OPEN, SHOWN, above, paired_ranks, resampled, share
+from table import of, read
+
+from lddr.metrics.choice import measures
+from lddr.report.groups import scores_of
+from lddr.report.ranks import efficiencies
+from lddr.report.titles import dataset_title, metric_title
+
+
+@judge
+def labels() -> Claim:
+    """Masked cross-entropy of the D-VAE against the better of the VAE's two losses."""
+    rows, found = [], []
+    runs = read("labels")
+    for count in (100, 1000):
+        kinds = {
+            (model, loss): scores_of(of(runs, "dsprites", model, supervision=loss, labels=count), "mig")
+            for model, loss in (("vae", "bce"), ("vae", "l2"), ("dvae", "cross-entropy"), ("dvae", "masked"))
+        }
+        if min(map(len, kinds.values())) < 2:
+            continue
+        rivals = max((kinds["vae", loss] for loss in ("bce", "l2")), key=median)
+        more = resampled(above, kinds["dvae", "masked"], rivals)
+        found.append((count, more))
+        rows.append((str(count), *(f"{median(values):.3f}" for values in kinds.values()), more.told(), more.verdict()))
+    if not found:
+        raise NotYetError
+    verdicts = {more.verdict() for _, more in found}
+    header = ("labels", "VAE, BCE", "VAE, L2", "D-VAE", "D-VAE, masked", "masked over the better VAE", "by itself")
+    return Claim(
+        "With a few labels the masked D-VAE is ahead of the VAEs",
+        "best method by median in most cases",
+        "; ".join(f"{count} labels: median MIG {more.told()}" for count, more in found),
+        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        table(header, rows),
+    )
+
+
+@judge
+def sample_efficiency() -> Claim:
+    rows: list[tuple[str, ...]] = []
+    strongest: list[str] = []
+    for dataset in DATASETS:
+        for score, learner in efficiencies().items():
+            known = [run for run in of(read("families"), dataset, "dvae") if score in run.scores]
+            if len(known) < FEWEST:
+                continue
+            truth = np.array([run.scores[score] for run in known])
+            found = {
+                metric: paired_ranks(np.array([run.scores[metric] for run in known]), truth)
+                for metric in measures()
+                if all(metric in run.scores for run in known)
+            }
+            best = max(found, key=lambda metric: found[metric].value)
+            strongest.append(best)
+            told = found[best].told(2)
+            rows.append((dataset_title(dataset), learner, str(len(known)), metric_title(best), told))
+    if not rows:
+        raise NotYetError
+    return Claim(
+        "Modularity goes with sample efficiency",
+        "strongest for Modularity",
+        "strongest for " + ", ".join(dict.fromkeys(metric_title(metric) for metric in strongest)),
+        SHOWN if set(strongest) == {"modularity"} else OPEN,
+        table(("dataset", "learner", "runs", "strongest metric", "its rank correlation"), rows),
+    )
+
+
+@judge
+def training() -> Claim:
+    """From the beginning to the end: the KL rises, the reconstruction error falls, posteriors become surer."""
+    rises = {"kl.first": "kl", "gap.confidence.first": "gap.confidence", "reconstruction": "reconstruction.first"}
+    pairs = [name for pair in rises.items() for name in pair]
+    runs = [run for run in read("circles", "families") if run.scores.keys() >= set(pairs)]
+    if not runs:
+        raise NotYetError
+    rows = []
+    for dataset in ("circles", *DATASETS):
+        if own := of(runs, dataset, "dvae"):
+            told = [f"{median(scores_of(own, name)):.3g}" for name in (*pairs[:4], *reversed(pairs[4:]))]
+            rows.append((dataset_title(dataset), str(len(own)), *told))
+    kept = sum(all(run.scores[low] < run.scores[high] for low, high in rises.items()) for run in runs)
+    names = ("KL", "confidence", "reconstruction error")
+    return Claim(
+        "While a D-VAE is trained its KL rises, its reconstruction error falls and its posteriors become discrete",
+        "seen in Section 3.2",
+        f"in {kept} of {len(runs)} runs",
+        share(kept, len(runs)).verdict(50),
+        table(("dataset", "runs", *(f"{name} {when}" for name in names for when in ("at first", "at the end"))), rows),
+    )
