@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 AT_ONCE = $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)' 2> /dev/null || echo auto)
 
-.PHONY: demo explore docs test format setup pins clean wheel
+.PHONY: demo explore docs test test-long format setup pins clean wheel
 
 demo: .venv/ready
 	$(BIN)/lddr demo --out demo
@@ -23,6 +23,9 @@ test: .venv/ready .venv/browser
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n $(AT_ONCE) --dist loadgroup  # one more than cores: some tests wait for Ray or a browser
+
+test-long: .venv/ready .venv/browser  # what is left out above: the same with more models, runs and processes
+	$(BIN)/pytest -n $(AT_ONCE) --dist loadgroup -m long
 
 format: .venv/ready
 	$(BIN)/ruff format .

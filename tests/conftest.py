@@ -5,9 +5,22 @@ from hypothesis import settings
 
 from tests.browser import Visit
 
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112: Ray's spelling; else other tests leave its workers no time
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads would only wait for each other
-settings.register_profile("patient", deadline=None)  # a busy machine is no mistake
+settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no mistake
 settings.load_profile("patient")
+
+TOGETHER = {  # files whose fixtures take long: in one process, where they are made once
+    "test_blocks", "test_cars3d", "test_dsprites", "test_estimator", "test_extras", "test_hub", "test_package",
+    "test_pages", "test_pipe", "test_select", "test_site", "test_smallnorb", "test_study", "test_trackers",
+}  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)  # before groups are read
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.stem in TOGETHER:
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,14 @@ from lddr.models import models
 from lddr.runs.carry_out import Machine, run
 from lddr.training.tracking import read_log
 
+LONG = pytest.mark.long
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 
 
-@pytest.mark.parametrize("model", list(models))
+SHORT = ("vae", "dvae", "factor-dvae", "tc-dvae", "fsq-ae", "qlae", "tripod")  # of each latent and kind of objective
+
+
+@pytest.mark.parametrize("model", [pytest.param(name, marks=() if name in SHORT else LONG) for name in models])
 def test_200_steps_improve_the_bound_clearly(model, tmp_path):
     from lddr.config import configure
 

@@ -117,8 +117,8 @@ class Trained:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Trained":
-        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name."""
-        place = located(folder)
+        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name (a str)."""
+        place = located(folder) if isinstance(folder, str) else folder
         path = RunFolder(place).model_file
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}

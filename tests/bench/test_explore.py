@@ -1,9 +1,12 @@
 import json
 from contextlib import nullcontext
 
+import pytest
+
 from lddr.bench import explore
 
 
+@pytest.mark.long
 def test_everything_is_measured_in_the_browser(chromium, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(explore, "browser", lambda: nullcontext(chromium))  # there is one per process
     monkeypatch.setattr(explore, "MOVES", 3)

@@ -357,6 +357,7 @@ def test_names_are_text_and_never_markup(own_site, own_root):
     assert own_site.page.locator("h1").inner_text() == evil.name
 
 
+@pytest.mark.long
 def test_a_thousand_runs_are_listed_and_drawn(chromium, tmp_path, many_values):
     for seed in range(1000):
         (tmp_path / f"run-{seed}").mkdir()
@@ -394,7 +395,10 @@ def long_names(root, tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("phone", [True, False], ids=["phone", "narrow window"])
+@pytest.mark.parametrize(
+    "phone",
+    [pytest.param(True, id="phone"), pytest.param(False, id="narrow window", marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("view", ["runs", "model/{}", "compare/{}", "metrics/{}"])
 def test_nothing_is_wider_than_a_phone(chromium, long_names, view, phone):
     size = {"width": 390, "height": 844}

@@ -18,7 +18,7 @@ from tests.fuzz.mutations import mutated
 from tests.fuzz.readers import READERS
 from tests.fuzz.runner import Reader, run
 
-CASES = 60
+CASES = 25
 TOP = Path(__file__).parents[2]
 
 

@@ -160,6 +160,7 @@ def driver(out, cluster):
         process.kill()
 
 
+@pytest.mark.long
 def test_a_killed_driver_and_two_at_once_train_every_run_once(cluster, undisturbed, tmp_path):
     with driver(tmp_path, cluster) as process:
         with amid_a_run(tmp_path, steps=100) as (_, folder):

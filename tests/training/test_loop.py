@@ -59,7 +59,7 @@ def content(folder):
     }
 
 
-@pytest.mark.parametrize("model", ["dvae", "factor-vae"])
+@pytest.mark.parametrize("model", [pytest.param("dvae", marks=pytest.mark.long), "factor-vae"])
 def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, tmp_path):
     narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
     config = configure(model, "circles", "quick", **SETTINGS, **narrow)
