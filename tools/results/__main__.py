@@ -21,15 +21,16 @@ from lddr.sweeps.study import read_study
 
 
 def gather(folder: Path) -> None:
-    runs = {run.name: run for run in list_runs(folder) if run.state == "finished" and "mig" in run.scores}
+    trained = [run for run in list_runs(folder) if run.state == "finished"]
+    runs = {run.name: run for run in trained if "mig" in run.scores}
     for study, command in STUDIES.items():
         words = command.split()
         configs = read_study(words[2], "quick" if "--scale" in words else "full").configs
         found = [runs[config.run_name] for config in configs if config.run_name in runs]
         print(f"{study}: {keep(study, found) if found else 0} of {len(configs)} runs")
     costs.measure(list(runs.values()))
-    selection.gather(list(runs.values()))
-    figures.from_models(list(runs.values()))
+    selection.gather(trained)  # the scores of one that is trained again are in the tables
+    figures.from_models(trained)
 
 
 def main(arguments: list[str]) -> int:

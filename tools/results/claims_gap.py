@@ -17,16 +17,9 @@ COMBINED = ("dvae", "factor-dvae")  # what the paper chooses from
 @judge
 def gap_tells() -> Claim:
     """Rank correlation of a small gap with every metric, D-VAE and FactorDVAE together."""
-    rows: dict[str, list[str]] = {}
-    first: list[Estimate] = []
     shown = [name for name in ("circles", *DATASETS) if len(_with_gap(name)) >= FEWEST]
-    for dataset in shown:
-        for metric in measures():
-            found = _ranked(_with_gap(dataset), metric)
-            if found is None:
-                continue
-            rows.setdefault(metric, [metric_title(metric)]).append(found.told(2))
-            first += [found] if metric == "mig" else []
+    found = {metric: [_ranked(_with_gap(dataset), metric) for dataset in shown] for metric in measures()}
+    first = [one for one in found["mig"] if one is not None]
     if not first:
         raise NotYetError
     verdicts = {one.verdict() for one in first}
@@ -35,13 +28,20 @@ def gap_tells() -> Claim:
         "negatively correlated with the metrics on most datasets",
         "rank correlation with MIG " + ", ".join(f"{one.told(2)} on {n}" for n, one in zip(shown, first, strict=True)),
         verdicts.pop() if len(verdicts) == 1 else OPEN,
-        table(("metric", *(f"{dataset_title(n)}, {len(_with_gap(n))} runs" for n in shown)), list(rows.values())),
+        table(
+            ("metric", *(f"{dataset_title(name)}, {len(_with_gap(name))} runs" for name in shown)),
+            [(metric_title(metric), *map(_told, row)) for metric, row in found.items() if any(row)],
+        ),
     )
 
 
 def _with_gap(dataset: str) -> list[Run]:
     runs = read("circles") if dataset == "circles" else read("families", "penalties")
     return [run for run in of(runs, dataset, *COMBINED) if "gap" in run.scores]
+
+
+def _told(found: Estimate | None) -> str:
+    return "–" if found is None else found.told(2)
 
 
 def _ranked(runs: Sequence[Run], metric: str) -> Estimate | None:

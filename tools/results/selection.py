@@ -7,17 +7,24 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 
+import codes
 import numpy as np
 from claims import Lines, table
 from estimates import Estimate, paired_ranks
-from table import RESULTS, read, write
+from table import RESULTS, of, read, write
 
 from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.udr import udr
 from lddr.report.titles import dataset_title, metric_title
 from lddr.runs.index import Run
+from lddr.selection.agreement import agreement
+from lddr.selection.encoding import Encoded
 from lddr.selection.selector import Candidates, selectors
+from lddr.selection.selectors.centrality import alike
+from lddr.selection.selectors.seeds import all_but_seed, grouped_categories
 
 FOLDER = RESULTS / "selection"
+STUDIES = ("circles", "families", "penalties", "beginnings", "discrete")  # with models to choose from
 LATENT = "categorical"
 BY_SCORE = {name: selectors[name] for name in selectors if selectors[name].needs == "scores" and name != "validation"}
 PAIRWISE = ("agreement", "udr", "centrality")
@@ -75,32 +82,27 @@ class Pool:
 
 
 def gather(runs: Sequence[Run]) -> None:
-    """Compare all categorical models of a dataset with each other, and keep what selectors need of them."""
-    from lddr.selection.encoding import RunEncoder
-
-    encode = RunEncoder()
+    """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
+    codes.keep([run for run in runs if run.files.config.latent.is_discrete and run.value("supervision") is None])
+    everyone = [run for run in read(*STUDIES) if _takes_part(run)]
     for dataset in dict.fromkeys(str(run.value("dataset")) for run in runs):
-        members = [run for run in runs if run.value("dataset") == dataset and _takes_part(run)]
+        shown = codes.kept(of(everyone, dataset))
+        members = [run for run in of(everyone, dataset) if run.name in shown]
         if len(members) < 2:
             continue
-        crisp = selectors["crispness"].measure(Candidates(members, encode))
+        crisp = selectors["crispness"].measure(Candidates(members, lambda run, shown=shown: shown[run.name]))
         write(FOLDER / f"{dataset}.csv", ("run", "crispness"), [
             (run.name, f"{value:.5f}") for run, value in zip(members, crisp, strict=True) if not isinstance(value, str)
         ])  # fmt: skip
-        write(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), list(_compared(members, encode)))
+        compared = _compared(members, [shown[run.name] for run in members])
+        write(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), list(compared))
 
 
 def _takes_part(run: Run) -> bool:
     return run.value("latent") == LATENT and run.value("supervision") is None and "mig" in run.scores
 
 
-def _compared(runs: Sequence[Run], encode) -> Iterator[tuple[str, ...]]:
-    from lddr.metrics.udr import udr
-    from lddr.selection.agreement import agreement
-    from lddr.selection.selectors.centrality import alike
-    from lddr.selection.selectors.seeds import all_but_seed, grouped_categories
-
-    shown = [encode(run) for run in runs]
+def _compared(runs: Sequence[Run], shown: list[Encoded]) -> Iterator[tuple[str, ...]]:
     tables = {
         "agreement": agreement([grouped_categories(model) for model in shown]),
         "udr": udr([model.codes for model in shown]).pairs,
@@ -118,7 +120,7 @@ def _compared(runs: Sequence[Run], encode) -> Iterator[tuple[str, ...]]:
 @cache
 def pools() -> tuple[Pool, ...]:
     """One for each dataset with enough models."""
-    runs = {run.name: run for run in read("circles", "families", "penalties", "discrete")}
+    runs = {run.name: run for run in read(*STUDIES)}
     found = []
     for path in sorted(FOLDER.glob("*-pairs.csv")):
         dataset = path.stem.removesuffix("-pairs")
