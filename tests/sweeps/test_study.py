@@ -162,7 +162,7 @@ def test_the_quick_scale_needs_no_download(name):
 @ALL
 def test_the_quick_scale_has_all_scores_and_a_fast_dci_and_gap(name):
     assert set(shipped(name, "quick").metrics) >= set(METRICS)
-    assert shipped(name, "quick").scoring == {"dci": {"estimator": "fast"}, "gap": {"batches": 200}}
+    assert shipped(name, "quick").scoring.items() >= {"dci": {"estimator": "fast"}, "gap": {"batches": 200}}.items()
 
 
 # seconds on one core of an AMD EPYC at the quick presets: a step, what is added to it, and the scoring of a run

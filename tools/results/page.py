@@ -20,6 +20,7 @@ STUDIES = {
     "labels": "lddr sweep results/labels/study.toml --out runs/results",
     "beginnings": "lddr sweep results/beginnings/study.toml --out runs/results",
     "discrete": "lddr sweep discrete --scale quick --out runs/results",
+    "choice": "lddr sweep results/choice/study.toml --out runs/results",
 }
 INTRODUCTION = """\
 # Results
