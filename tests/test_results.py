@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from lddr.runs import pretrained
+from lddr.runs.carry_out import run
+from lddr.runs.index import list_runs, read_run
+from lddr.runs.machine import Machine
+from lddr.selection.encoding import encode
+from lddr.sweeps.study import read_study
+
 ROOT = Path(__file__).parents[1]
 TOOL = ROOT / "tools" / "results"
 
@@ -18,11 +25,14 @@ def tool(monkeypatch):
     known = set(sys.modules)
     monkeypatch.syspath_prepend(str(TOOL))
     import claims
+    import codes
     import estimates
+    import long
     import selection
     import table
 
-    yield {"claims": claims, "estimates": estimates, "selection": selection, "table": table}
+    modules = (claims, codes, estimates, long, selection, table)
+    yield {module.__name__: module for module in modules}
     for name in set(sys.modules) - known:
         if getattr(sys.modules[name], "__file__", None) and str(TOOL) in str(sys.modules[name].__file__):
             del sys.modules[name]
@@ -94,6 +104,59 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     better = table.Run(run.folder, "finished", run.settings, {"mig": 0.5})
     table.keep("own", [better])
     assert [one.scores for one in table.read("own")] == [{"mig": 0.5}]
+
+
+SMALL = """
+name = "small"
+base = { dataset = "circles", preset = "quick", resolution = 16, width = 4, steps = 400, batch_size = 8 }
+[[blocks]]
+model = "dvae"
+seed = 0
+"""
+
+
+def test_a_run_is_scored_at_the_steps_it_reached(tool, tmp_path, monkeypatch):
+    study = tmp_path / "study.toml"
+    study.write_text(SMALL)
+    monkeypatch.setattr(tool["long"], "STUDY", study)
+    monkeypatch.setattr(tool["long"], "FILE", tmp_path / "steps.csv")
+    (config,) = read_study(study).configs
+
+    def gathered(stop_at):
+        def stop(step, values):
+            if step == stop_at:
+                raise KeyboardInterrupt
+
+        machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=0, on_log=stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(config, tmp_path / "runs", machine)
+        tool["long"].gather(list_runs(tmp_path / "runs"))
+        return [one.step for one in tool["long"].read()]
+
+    assert not tool["long"].told()
+    (first,) = gathered(200)
+    before, later = gathered(300)
+    assert before == first < later < 400
+    tool["long"].gather(list_runs(tmp_path / "runs"))  # nothing new
+    last = tool["long"].kinds()["dvae", "truncated"][-1]
+    assert (len(tool["long"].read()), last.step) == (2, later)
+    assert 0 <= last.score("mig") <= 1
+    assert "circles" not in tool["long"].told()[1]
+    assert f"| D-VAE | truncated | {later} |" in tool["long"].told()[1]
+
+
+def test_codes_are_kept_and_given_back(tool, tmp_path, monkeypatch):
+    monkeypatch.setattr(tool["codes"], "FOLDER", tmp_path / "codes")
+    found = read_run(pretrained.HOME / "circles-dvae")
+    tool["codes"].keep([found])
+    kept, fresh = tool["codes"].kept([found])[found.name], encode(found)
+    assert np.allclose(kept.codes, fresh.codes, atol=1e-3)
+    assert np.array_equal(kept.categories, fresh.categories)
+    assert np.allclose(kept.confidence, fresh.confidence)
+    assert np.array_equal(kept.active, fresh.active)
+    monkeypatch.setattr(tool["codes"], "encode", None)  # it is not asked again
+    tool["codes"].keep([found])
+    assert not tool["codes"].kept([read_run(pretrained.HOME / "rooms-dvae")])
 
 
 def row(table, run):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import costs
 import figures
+import long
 import selection
 from page import PAGE, STUDIES, page
 from table import keep
@@ -21,7 +22,9 @@ from lddr.sweeps.study import read_study
 
 
 def gather(folder: Path) -> None:
-    trained = [run for run in list_runs(folder) if run.state == "finished"]
+    there = list_runs(folder)
+    long.gather(there)
+    trained = [run for run in there if run.state == "finished"]
     runs = {run.name: run for run in trained if "mig" in run.scores}
     for study, command in STUDIES.items():
         words = command.split()

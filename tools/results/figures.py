@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import long
 import numpy as np
 from selection import pools
 from table import RESULTS, of, read
@@ -38,6 +39,8 @@ def from_tables() -> None:
         _save(scores_of_models([run for run in runs if run.value("supervision") is None]), RESULTS / "scores.png")
     if pools():
         _save(selector_maps(), RESULTS / "selection" / "correlations.png")
+    if any(len(steps) > 1 for steps in long.kinds().values()):
+        _save(scores_by_step(), RESULTS / "long" / "steps.png")
 
 
 def _reported(name: str, runs: Sequence[Run], path: Path) -> None:
@@ -81,3 +84,19 @@ def selector_maps() -> Figure:
         titles = tuple(map(metric_title, pool.metrics))
         maps.append(HeatMap(dataset_title(pool.dataset), tuple(pool.selectors), titles, np.array(values)))
     return heat_maps(maps)
+
+
+@house_style()
+def scores_by_step() -> Figure:
+    """How the scores of long runs go with their steps, a line for each model and beginning."""
+    figure, panels = paneled(len(long.SCORES), len(long.SCORES), (3.6, 2.6))
+    for axes, score in zip(panels, long.SCORES, strict=True):
+        for (model, weights), reached in long.kinds().items():
+            style = "-o" if weights == "truncated" else "--s"
+            places, values = [one.step for one in reached], [one.score(score) for one in reached]
+            axes.plot(
+                places, values, style, color=colour(model), label=f"{model_title(model)}, {weights}", markersize=3
+            )
+        axes.set(title=metric_title(score), xlabel="steps", ylim=(0, None))
+    panels[0].legend()
+    return figure

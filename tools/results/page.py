@@ -7,6 +7,7 @@ from importlib import import_module
 from claims import Claim, NotYetError, judges
 from estimates import CONFIDENCE, FEWEST, RESAMPLES
 from kinds import told as kinds_told
+from long import told as long_told
 from selection import told as selection_told
 from table import RESULTS, read, scores_file
 
@@ -65,7 +66,7 @@ def page() -> str:
         _verdicts(judged, waiting),
         *(_section(claim) for claim in judged if claim.details),
     ]
-    parts += [*kinds_told(), *selection_told()]
+    parts += [*long_told(), *kinds_told(), *selection_told()]
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,0 +1,103 @@
+"""Runs with the paper's own settings that take days: their scores at the steps they have got to."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from claims import Lines, table
+from table import RESULTS, write
+
+from lddr.console import say, watched
+from lddr.metrics.evaluate import evaluate
+from lddr.report.titles import metric_title, model_title
+from lddr.runs.index import Run
+from lddr.sweeps.study import read_study
+from lddr.trained import Trained
+from lddr.training.checkpoint import Checkpoint, load_newest
+from lddr.training.learner import Learner
+
+FILE, STUDY = RESULTS / "long" / "steps.csv", RESULTS / "long" / "study.toml"
+SCORES = ("mig", "modularity")
+LOGGED = ("reconstruction", "kl")
+COLUMNS = ("model", "initialiser", "seed", "step", *SCORES, *LOGGED, "name")
+INTRODUCTION = """\
+## With the paper's own settings
+Networks of width 32 at 64x64 that are to be trained for 300 000 steps, as far as they have got, one seed each: a look
+at whether it still matters later how the weights begin, no evidence of who is ahead."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The scores of a run at a step."""
+
+    row: dict[str, str]
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        return self.row["model"], self.row["initialiser"]
+
+    @property
+    def step(self) -> int:
+        return int(self.row["step"])
+
+    def score(self, name: str) -> float:
+        return float(self.row[name])
+
+
+def gather(runs: Sequence[Run]) -> None:
+    """Score the newest checkpoint of every run of the study, if it has got further; earlier scores stay."""
+    ours = {config.run_name for config in read_study(STUDY).configs}
+    rows = {(one.row["name"], one.step): one.row for one in read()}
+    for run in watched([run for run in runs if run.name in ours], "long runs"):
+        found = load_newest(run.files.checkpoints, warn=say)
+        logged = [record for record in run.files.log if found is not None and record["step"] <= found.step]
+        if found is not None and logged and (run.name, found.step) not in rows:
+            rows[run.name, found.step] = _row(run, found, logged[-1])
+    if rows:
+        write(FILE, COLUMNS, [[rows[key][name] for name in COLUMNS] for key in sorted(rows)])
+
+
+def _row(run: Run, found: Checkpoint, logged: Mapping[str, float]) -> dict[str, str]:
+    config, dataset = run.files.config, run.files.dataset
+    learner = Learner(config, dataset, torch.device("cpu"))
+    learner.restore(found.tensors)
+    entries = evaluate(dataset, Trained(config, learner.vae, dataset.image_shape), SCORES, jobs=1, quiet=True)
+    row = {name: str(run.value(name)) for name in ("model", "initialiser", "seed", "name")} | {"step": str(found.step)}
+    row |= {name: f"{entries[name]['score']:.6g}" for name in SCORES}
+    return row | {name: f"{logged[name]:.6g}" for name in LOGGED}
+
+
+def read() -> list[Reached]:
+    if not FILE.exists():
+        return []
+    with FILE.open(newline="", encoding="utf-8") as file:
+        return [Reached(row) for row in csv.DictReader(file)]
+
+
+def kinds() -> dict[tuple[str, str], list[Reached]]:
+    """Model and beginning → its scores, step by step."""
+    found: dict[tuple[str, str], list[Reached]] = {}
+    for one in sorted(read(), key=lambda one: (one.kind, one.step)):
+        found.setdefault(one.kind, []).append(one)
+    return found
+
+
+def told() -> list[str]:
+    """The section of the page; nothing before there are such runs."""
+    if not kinds():
+        return []
+    last = {kind: steps[-1] for kind, steps in kinds().items()}
+    rows = [
+        (model_title(model), weights, f"{one.step:,}", *(f"{one.score(name):.3f}" for name in SCORES), *_nats(one))
+        for (model, weights), one in last.items()
+    ]
+    header = ("model", "weights begin", "steps so far", *map(metric_title, SCORES), "reconstruction error", "KL")
+    lines: Lines = table(header, rows)
+    picture = RESULTS / "long" / "steps.png"
+    lines += ["", "![MIG against steps](long/steps.png)"] * picture.exists()
+    return [INTRODUCTION, "\n".join(lines)]
+
+
+def _nats(one: Reached) -> tuple[str, ...]:
+    return tuple(f"{one.score(name):.1f}" for name in LOGGED)
