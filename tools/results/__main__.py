@@ -12,7 +12,7 @@ from pathlib import Path
 import costs
 import figures
 import long
-import selection
+import pools
 from page import PAGE, STUDIES, page
 from table import keep
 
@@ -32,7 +32,7 @@ def gather(folder: Path) -> None:
         found = [runs[config.run_name] for config in configs if config.run_name in runs]
         print(f"{study}: {keep(study, found) if found else 0} of {len(configs)} runs")
     costs.measure(list(runs.values()))
-    selection.gather(trained)  # the scores of one that is trained again are in the tables
+    pools.gather(trained)  # the scores of one that is trained again are in the tables
     figures.from_models(trained)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import long
 import numpy as np
-from selection import pools
+from pools import pools
 from table import RESULTS, of, read
 
 from lddr.files import written_whole
@@ -24,9 +24,12 @@ SHOWN = ("mig", "dci", "modularity")
 
 
 def from_models(runs: Sequence[Run]) -> None:
-    """The latent spaces of circles: a selection, and all of each family."""
+    """The latent spaces of circles, a selection and all of each family, once all models of the table are at hand."""
+    circles = of(runs, "circles", "vae", "dvae")
+    if not circles or {run.name for run in read("circles")} - {run.name for run in circles}:
+        return
     for name in SHEETS:
-        _reported(name, of(runs, "circles", "vae", "dvae"), RESULTS / "circles" / f"{name}.png")
+        _reported(name, circles, RESULTS / "circles" / f"{name}.png")
 
 
 def from_tables() -> None:

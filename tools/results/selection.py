@@ -1,156 +1,25 @@
 """Which selector deserves trust: how it orders models, and what choosing by it costs, by a rule fixed before."""
 
-import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
-from pathlib import Path
 
-import codes
 import numpy as np
 from claims import Lines, table
-from estimates import Estimate, paired_ranks
-from table import RESULTS, of, read, write
+from pools import Pool, pools
 
-from lddr.metrics.choice import SIX_METRICS
-from lddr.metrics.udr import udr
 from lddr.report.titles import dataset_title, metric_title
-from lddr.runs.index import Run
-from lddr.selection.agreement import agreement
-from lddr.selection.encoding import Encoded
-from lddr.selection.selector import Candidates, selectors
-from lddr.selection.selectors.centrality import alike
-from lddr.selection.selectors.seeds import all_but_seed, grouped_categories
 
-FOLDER = RESULTS / "selection"
-STUDIES = ("circles", "families", "penalties", "beginnings", "discrete", "choice")  # with models to choose from
-LATENT = "categorical"
-BY_SCORE = {name: selectors[name] for name in selectors if selectors[name].needs == "scores" and name != "validation"}
-PAIRWISE = ("agreement", "udr", "centrality")
 SIZES = (5, 10, 20)  # models to choose from
-RULE_SIZE, DRAWS, FEWEST = 10, 2_000, 20
+RULE_SIZE, DRAWS = 10, 2_000
+HALVES, FEWER_DRAWS = 100, 200  # to see how sure the first place is
 RULE = f"""\
 The rule: the winner has the lowest mean regret in MIG over datasets when it chooses from {RULE_SIZE} models at random.
 Regret is what the best of them has more than the chosen one, over what the best has more than their median: 0 is the
 best model, 1 the median one. Mean ranks of two selectors take part; the best of them is chosen on the models with even
-seeds and told for those with odd ones. A selector that compares models compares those it may choose from, no others."""
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Discrete models of one dataset with everything that selectors know of them."""
-
-    dataset: str
-    runs: Sequence[Run]
-    columns: Mapping[str, np.ndarray]  # selector → (models,), larger is better
-    pairs: Mapping[str, np.ndarray]  # selector → (models, models), NaN for what is not compared
-
-    def preference(self, selector: str, chosen: np.ndarray) -> np.ndarray:
-        """Of sets of models, (sets, models) → the same; a + b is the mean rank. Who cannot be compared is last."""
-        from scipy.stats import rankdata
-
-        if "+" in selector:
-            return np.mean([rankdata(self.preference(part, chosen), axis=1) for part in selector.split("+")], axis=0)
-        if selector not in self.pairs:
-            return self.columns[selector][chosen]
-        among = self.pairs[selector][chosen[:, :, None], chosen[:, None, :]]
-        alone = np.isnan(among).all(axis=2)
-        among[alone] = -1.0
-        return np.nanmean(among, axis=2) if selector == "centrality" else np.nanmedian(among, axis=2)
-
-    @property
-    def everyone(self) -> np.ndarray:
-        return np.arange(len(self.runs))
-
-    def correlations(self, selector: str, metrics: Sequence[str]) -> list[Estimate]:
-        """With each metric, over all models."""
-        liked = self.preference(selector, self.everyone[None])[0]
-        return [paired_ranks(liked, self.truth(metric)) for metric in metrics]
-
-    @property
-    def metrics(self) -> list[str]:
-        """Those of the six that all models have."""
-        return [metric for metric in SIX_METRICS if all(metric in run.scores for run in self.runs)]
-
-    def truth(self, metric: str = "mig") -> np.ndarray:
-        return np.array([run.scores[metric] for run in self.runs])
-
-    @property
-    def selectors(self) -> list[str]:
-        return [*self.columns, *self.pairs]
-
-
-def gather(runs: Sequence[Run]) -> None:
-    """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
-    codes.keep([run for run in runs if run.files.config.latent.is_discrete and run.value("supervision") is None])
-    everyone = [run for run in read(*STUDIES) if _takes_part(run)]
-    for dataset in dict.fromkeys(str(run.value("dataset")) for run in runs):
-        shown = codes.kept(of(everyone, dataset))
-        members = [run for run in of(everyone, dataset) if run.name in shown]
-        if len(members) < 2:
-            continue
-        crisp = selectors["crispness"].measure(Candidates(members, lambda run, shown=shown: shown[run.name]))
-        write(FOLDER / f"{dataset}.csv", ("run", "crispness"), [
-            (run.name, f"{value:.5f}") for run, value in zip(members, crisp, strict=True) if not isinstance(value, str)
-        ])  # fmt: skip
-        compared = _compared(members, [shown[run.name] for run in members])
-        write(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), list(compared))
-
-
-def _takes_part(run: Run) -> bool:
-    return run.value("latent") == LATENT and run.value("supervision") is None and "mig" in run.scores
-
-
-def _compared(runs: Sequence[Run], shown: list[Encoded]) -> Iterator[tuple[str, ...]]:
-    tables = {
-        "agreement": agreement([grouped_categories(model) for model in shown]),
-        "udr": udr([model.codes for model in shown]).pairs,
-        "centrality": alike(shown),
-    }
-    for one, other in combinations(range(len(runs)), 2):
-        same = all_but_seed(runs[one]) == all_but_seed(runs[other])
-        values = [
-            f"{(tables[name][one, other] + tables[name][other, one]) / 2:.4f}" if same or name == "centrality" else ""
-            for name in PAIRWISE
-        ]
-        yield runs[one].run, runs[other].run, *values
-
-
-@cache
-def pools() -> tuple[Pool, ...]:
-    """One for each dataset with enough models."""
-    runs = {run.name: run for run in read(*STUDIES)}
-    found = []
-    for path in sorted(FOLDER.glob("*-pairs.csv")):
-        dataset = path.stem.removesuffix("-pairs")
-        with (FOLDER / f"{dataset}.csv").open(newline="") as file:
-            crisp = {row["run"]: float(row["crispness"]) for row in csv.DictReader(file)}
-        members = [runs[name] for name in crisp if name in runs]
-        if len(members) >= FEWEST:
-            found.append(Pool(dataset, members, _columns(members, crisp), _pairs(path, members)))
-    return tuple(found)
-
-
-def _columns(runs: Sequence[Run], crisp: Mapping[str, float]) -> dict[str, np.ndarray]:
-    columns = {"crispness": np.array([crisp[run.name] for run in runs])}
-    for name, selector in BY_SCORE.items():
-        values = selector.measure(Candidates(runs, lambda run: ""))
-        if not any(isinstance(value, str) for value in values):
-            columns[name] = selector.sign * np.array(values, np.float64)
-    return columns
-
-
-def _pairs(path: Path, runs: Sequence[Run]) -> dict[str, np.ndarray]:
-    places = {run.run: place for place, run in enumerate(runs)}
-    matrices = {name: np.full((len(runs), len(runs)), np.nan) for name in PAIRWISE}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["one"] in places and row["other"] in places:
-                one, other = places[row["one"]], places[row["other"]]
-                for name in PAIRWISE:
-                    matrices[name][one, other] = matrices[name][other, one] = float(row[name] or "nan")
-    return matrices
+seeds and told for those with odd ones. A selector that compares models compares those it may choose from, no others.
+How sure the first place is: how often the same selector has it when half of the models, at random, are left out."""
 
 
 @dataclass(frozen=True)
@@ -162,12 +31,12 @@ class Choosing:
     gained: float  # chosen minus median, in MIG
 
 
-def choosing(pool: Pool, selector: str, size: int, among: np.ndarray | None = None) -> Choosing:
+def choosing(pool: Pool, selector: str, size: int, among: np.ndarray | None = None, draws: int = DRAWS) -> Choosing:
     """Over random sets of models; ties share what they give."""
     generator = np.random.default_rng(size)
     members = pool.everyone if among is None else among
     size = min(size, len(members))
-    count = DRAWS if size < len(members) else 1
+    count = draws if size < len(members) else 1
     drawn = generator.permuted(np.tile(members, (count, 1)), axis=1)[:, :size]
     truth, liked = pool.truth()[drawn], pool.preference(selector, drawn)
     is_chosen = liked == liked.max(axis=1, keepdims=True)
@@ -184,8 +53,23 @@ def told() -> list[str]:
     found = {name: {pool.dataset: choosing(pool, name, RULE_SIZE) for pool in pools()} for name in names}
     order = sorted(names, key=lambda name: float(np.mean([one.regret for one in found[name].values()])))
     parts = ["## Choosing a model without labels", RULE, _who_is_there(), "\n".join(_regrets(order, found))]
-    parts += ["\n".join(_sizes(order[:6])), "\n".join(_correlations(order)), _combination(order)]
+    parts += [_winner(order), "\n".join(_sizes(order[:6])), "\n".join(_correlations(order)), _combination(order)]
     return parts
+
+
+def mean_regret(selector: str, among: Sequence[np.ndarray], draws: int = DRAWS) -> float:
+    """Over datasets, of each of which some models are there."""
+    each = zip(pools(), among, strict=True)
+    return float(np.mean([choosing(pool, selector, RULE_SIZE, some, draws).regret for pool, some in each]))
+
+
+def _winner(order: Sequence[str]) -> str:
+    generator, first = np.random.default_rng(0), Counter[str]()
+    for _ in range(HALVES):
+        halves = [generator.permutation(pool.everyone)[: len(pool.runs) // 2] for pool in pools()]
+        first[min(order, key=lambda name: mean_regret(name, halves, FEWER_DRAWS))] += 1
+    told = ", ".join(f"`{name}` in {count}" for name, count in first.most_common(4))
+    return f"By the rule `{order[0]}` wins. Of {HALVES} random halves of the models, who has the first place: {told}."
 
 
 def _who_is_there() -> str:
@@ -225,16 +109,12 @@ def _combination(order: Sequence[str]) -> str:
     """The best pair of selectors on even seeds, told for odd ones beside the best single one."""
     halves = [[pool.everyone[_seeds(pool) % 2 == odd] for pool in pools()] for odd in (0, 1)]
 
-    def regret(name: str, half: int) -> float:
-        each = zip(pools(), halves[half], strict=True)
-        return float(np.mean([choosing(pool, name, RULE_SIZE, among).regret for pool, among in each]))
-
-    both = {"+".join(pair): regret("+".join(pair), 0) for pair in combinations(order[:6], 2)}
-    best, single = min(both, key=lambda name: both[name]), min(order, key=lambda name: regret(name, 0))
+    both = {"+".join(pair): mean_regret("+".join(pair), halves[0]) for pair in combinations(order[:6], 2)}
+    best, single = min(both, key=lambda name: both[name]), min(order, key=lambda name: mean_regret(name, halves[0]))
     return (
         f"Mean ranks of two of the six best: on even seeds `{best}` is best ({both[best]:.2f}), the best by itself "
-        f"`{single}` ({regret(single, 0):.2f}). On odd seeds, which had no part in that choice: {regret(best, 1):.2f} "
-        f"and {regret(single, 1):.2f}."
+        f"`{single}` ({mean_regret(single, halves[0]):.2f}). On odd seeds, which had no part in that choice: "
+        f"{mean_regret(best, halves[1]):.2f} and {mean_regret(single, halves[1]):.2f}."
     )
 
 
