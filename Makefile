@@ -53,6 +53,7 @@ pins:  # constraints.txt and hashes.txt anew, from the newest versions that pypr
 	printf 'torch==2.13.0\nspriteworld==1.0.2\n' > constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps spriteworld  # its enum34 breaks Python 3
+	$(BIN)/python -m pip install --quiet --no-deps trackio brotli gradio-client orjson python-multipart  # not its other server
 	{ echo "# Every version the tests ran with: pip install --constraint constraints.txt lddr"; \
 	  $(BIN)/python -m pip freeze --exclude-editable | sed 's/+cpu$$//' | sort -f; } > .venv/pins
 	mv .venv/pins constraints.txt

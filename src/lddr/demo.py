@@ -10,6 +10,7 @@ from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.sheet import factor_sheet, overview
 from lddr.errors import UserError
+from lddr.extras import check_installed, check_models_open
 from lddr.files import write_json, written_whole
 from lddr.report.drawing.latent_grid import GRID, latent_spaces, space_of
 from lddr.report.page.report import write_report
@@ -26,6 +27,8 @@ WHY = "A circle at x and y has two factors: does each of two latents take one of
 
 def run_demo(out: Path, steps: int | None = None) -> None:
     """Write the pictures and summary.json into the folder `out`, runs and report into folders of it."""
+    check_installed("ray")
+    check_models_open()
     chosen = draw_datasets(out)
     study = sweep_circles(out / "runs", steps)
     scores = draw_spaces(study, out)

@@ -42,6 +42,12 @@ def check_installed(package: str) -> None:
         raise MissingPartError(_sentence(package))
 
 
+def check_models_open() -> None:
+    """Refuse to begin without what opens trained models."""
+    for package in ("torch", "safetensors"):
+        check_installed(package)
+
+
 def _sentence(package: str) -> str:
     title, extra = PARTS[package]
     return f"{title} is not installed; get it with: pip install " + (f'"lddr[{extra}]"' if extra else package)

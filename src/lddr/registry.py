@@ -47,12 +47,19 @@ class Registry(Generic[T]):
     def _fill(self) -> dict[str, T]:
         if not self._filled:
             self._filled = True  # first: what is imported now may look something up itself
-            for home in self._homes:
-                for module in iter_modules(import_module(home).__path__):
-                    import_module(f"{home}.{module.name}")
-            for plugin in filter(None, os.environ.get(PLUGINS, "").split(",")):
-                _import_plugin(plugin)
+            try:
+                self._import_all()
+            except BaseException:
+                self._filled = False  # a part of it is nothing to look up in
+                raise
         return self._things
+
+    def _import_all(self) -> None:
+        for home in self._homes:
+            for module in iter_modules(import_module(home).__path__):
+                import_module(f"{home}.{module.name}")
+        for plugin in filter(None, os.environ.get(PLUGINS, "").split(",")):
+            _import_plugin(plugin)
 
     def __getitem__(self, name: str) -> T:
         things = self._fill()

@@ -134,6 +134,8 @@ class Trained:
     @classmethod
     def from_pretrained(cls, name: str | Path, revision: str | None = None, token: str | None = None) -> "Trained":
         """What `load` takes, or a model of the Hugging Face Hub: OWNER/NAME, at a revision if given."""
+        if not str(name):
+            raise UserError("from_pretrained wants a folder, a model that ships with lddr, or OWNER/NAME of the Hub")
         place = located(name)
         if place.exists() or not HUB_NAME.fullmatch(str(name)):
             if revision is not None:

@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 from lddr.cli.app import LEFT_OUT, app
 from lddr.console import say
 from lddr.errors import UserError
+from lddr.extras import check_models_open
 
 if TYPE_CHECKING:
     from socket import socket
@@ -43,6 +44,7 @@ def explore(
     from lddr.explorer.address import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
+    check_models_open()  # which the page does in another process, when somebody asks for one
     root = _root(folder, pretrained)
     if device != "auto":  # which there always is: importing torch takes seconds
         from lddr.hardware import chosen_device

@@ -42,9 +42,11 @@ def show(
         out: The folder for the page and its figures.
         root: Where to look for the run.
     """
+    from lddr.extras import check_models_open
     from lddr.report.page.card import write_card
     from lddr.runs.index import find_run
 
+    check_models_open()
     page, missing = write_card(find_run(run, root), out)
     for title, reason in missing.items():
         print(f"missing: {title}: {reason}")
@@ -64,7 +66,9 @@ def compare(
         out: The folder for the page and its figures.
         root: Where to look for the runs.
     """
+    from lddr.extras import check_models_open
     from lddr.report.page.comparison import write_comparison
     from lddr.runs.index import find_run
 
+    check_models_open()
     print(f"open {write_comparison([find_run(name, root) for name in runs], out)}")

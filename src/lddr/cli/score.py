@@ -59,7 +59,7 @@ def evaluate(
     Args:
         folders: Finished runs, or folders that hold runs, at any depth.
         metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
-        dci: The published gradient boosting, or the same on codes sorted once, ten times as fast; see docs/metrics.md.
+        dci: The published gradient boosting, or the same on codes sorted once, nine times as fast; see docs/metrics.md.
         gap: The straight-through gap of the ELBO, or of the training loss as in the authors' code.
         set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
         seed: Decides which images are drawn.
@@ -72,11 +72,12 @@ def evaluate(
     from lddr.metrics.choice import configured, parsed
     from lddr.metrics.evaluate import evaluate_run
     from lddr.runs.index import finished_runs, read_run
+    from lddr.runs.pretrained import located
     from lddr.runs.tables import print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
     settings = parsed(changes)
-    runs, wanted = finished_runs(folders), list(configured(metrics, settings))
+    runs, wanted = finished_runs([located(str(folder)) for folder in folders]), list(configured(metrics, settings))
     found = {}
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
@@ -118,7 +119,7 @@ def score(
     Args:
         codes: The .npz file.
         metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
-        dci: The published gradient boosting, or the same on codes sorted once, ten times as fast; see docs/metrics.md.
+        dci: The published gradient boosting, or the same on codes sorted once, nine times as fast; see docs/metrics.md.
         set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
         seed: Decides how samples are divided for metrics that train.
         jobs: Cores to fit with; -1 for all.

@@ -20,15 +20,21 @@ WORDS = "US"  # the kinds of arrays that hold words
 
 def arrays_in(path: Path, names: Iterable[str], how: str) -> dict[str, NDArray]:
     """Those of these arrays that the file has; `how` says how to write such a file."""
-    with foreign(path, "an .npz file of numbers", how), zipfile.ZipFile(path) as archive:
+    with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         there = [name for name in names if f"{name}.npy" in archive.namelist()]
         return {name: _array(archive, name, how) for name in there}
 
 
 def names_in(path: Path, how: str) -> list[str]:
     """What the arrays of the file are called."""
-    with foreign(path, "an .npz file of numbers", how), zipfile.ZipFile(path) as archive:
+    with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def _opened(path: Path, how: str) -> zipfile.ZipFile:
+    if path.suffix != ".npz" and not zipfile.is_zipfile(path):
+        raise UserError(f"this is no .npz file; {how}")
+    return zipfile.ZipFile(path)
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:

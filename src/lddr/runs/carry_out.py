@@ -36,10 +36,12 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
     if not folder.is_finished:
+        tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
         with folder.alone(say=say):
             if not folder.is_finished:
+                seen = dataset or load_dataset(config.dataset, config.resolution)
                 with _threads(machine, folder):
-                    _carry_out(config, folder, machine, dataset or load_dataset(config.dataset, config.resolution))
+                    _carry_out(config, folder, machine, seen, tracked)
     return folder.path
 
 
@@ -57,8 +59,7 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset) -> None:
-    tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
+def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset, tracked: Tracked | None) -> None:
     device = chosen_device(machine.device)
     if device.type == "cpu":
         keep_freed_memory()

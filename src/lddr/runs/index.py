@@ -115,11 +115,12 @@ def find_run(text: str, root: Path) -> Run:
         raise UserError(f"{text} is no run: it has no config.json; list the runs in it with: lddr runs ls {text}")
     shipped = [read_run(pretrained.HOME / text)] if text in pretrained.names() else []
     near = "" if shipped else hint(text, pretrained.names())
-    runs = list_runs(root) if root.is_dir() or not (shipped or near) else []
-    exact = [run for run in runs if text in (run.name, run.run)] + shipped
-    found = exact or [run for run in runs if text in run.name]
+    runs = list_runs(root) if root.is_dir() else []
+    found = [run for run in runs if text in (run.name, run.run)] or shipped or [run for run in runs if text in run.name]
     if not found:
-        raise UserError(f"no run below {root} has {text!r} in its name; {near}see them with: lddr runs ls {root}")
+        there = f"no run below {root} has {text!r} in its name"
+        where = there if root.is_dir() else f"there is no run {text!r}, nor a folder {root}"
+        raise UserError(f"{where}; {near}see runs with: lddr runs ls FOLDER, shipped models with: {pretrained.LIST}")
     if len(found) > 1:
         some = ", ".join(str(run.folder) for run in found[:3]) + (", …" if len(found) > 3 else "")
         raise UserError(f"{text!r} could be any of {len(found)} runs ({some}); give more of the name, or the folder")

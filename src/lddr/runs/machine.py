@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from lddr.errors import UserError
+
 LOOK = 0.1  # seconds
 OnLog = Callable[[int, Mapping[str, float]], object]  # of a step, and the means since the line before
 
@@ -19,6 +21,10 @@ class Machine:
     checkpoint_seconds: float = 30.0  # between two checkpoints
     track: str | None = None  # the tracker that is told about it: wandb, mlflow or trackio
     on_log: OnLog | None = None  # called with every line of the log
+
+    def __post_init__(self) -> None:
+        if self.on_log is not None and not callable(self.on_log):
+            raise UserError(f"on_log is called with a step and its values: give a function, not {self.on_log!r}")
 
 
 def free_cores() -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 from lddr.errors import UserError, hint
 
 HOME = Path(__file__).parents[1] / "pretrained"
+LIST = "lddr models --pretrained"  # the command that tells what there is
 
 
 def names() -> list[str]:
@@ -25,7 +26,5 @@ def located(given: str | Path) -> Path:
     if name in names():
         return HOME / name
     if near := hint(name, names()):
-        raise UserError(
-            f"there is no folder {name}; {near}See the models that ship with lddr: lddr models --pretrained"
-        )
+        raise UserError(f"there is no folder {name}; {near}See the models that ship with lddr: {LIST}")
     return path

@@ -133,10 +133,10 @@ class Trackio(Service):
     def begin(self, run: RunFolder, settings: Mapping[str, Value], identity: str | None) -> str:
         import trackio
 
-        names = {"project": os.environ.get("TRACKIO_PROJECT", PROJECT), "name": identity or run.path.name}
+        project, name = os.environ.get("TRACKIO_PROJECT", PROJECT), identity or run.path.name
         with redirect_stdout(sys.stderr):  # which it greets on, and where others expect results
             resume = "allow" if identity else "never"
-            self._run = trackio.init(**names, config=dict(settings), resume=resume, embed=False)
+            self._run = trackio.init(project, name, config=dict(settings), resume=resume, embed=False)
         return self._run.name
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
