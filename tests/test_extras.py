@@ -1,6 +1,7 @@
 """What needs no torch works where there is none: in an environment with the base dependencies and nothing else."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -30,16 +31,22 @@ def closure(requirements: list[str]) -> dict[str, Distribution]:
     return found
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory) -> Path:
-    """The Python of an environment that has what `pip install lddr` brings, by links to what is installed here."""
-    folder = tmp_path_factory.mktemp("base")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
-    [packages] = folder.glob("lib/python*/site-packages")
-    for package in closure(PROJECT["dependencies"]).values():
+def link(requirements: list[str], packages: Path) -> None:
+    """Put what these bring into a folder, by links to what is installed here."""
+    packages.mkdir(exist_ok=True)
+    for package in closure(requirements).values():
         for top in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
             if not (packages / top).exists():
                 (packages / top).symlink_to(Path(str(package.locate_file(top))))
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> Path:
+    """The Python of an environment that has what `pip install lddr` brings."""
+    folder = tmp_path_factory.mktemp("base")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    [packages] = folder.glob("lib/python*/site-packages")
+    link(PROJECT["dependencies"], packages)
     (packages / "lddr.pth").write_text(str(ROOT / "src"))
     return folder / "bin" / "python"
 
@@ -57,7 +64,7 @@ main(["score", "codes.npz", "--metrics", "mig,dci,infomec,gap", "--dci", "fast",
 main(["data", "list"])
 main(["data", "show", "circles", "--out", "circles.png"])
 main(["metrics"])
-for name in ("circles", "dsprites", "color_dsprites", "noisy_dsprites"):
+for name in ("circles", "dsprites", "color_dsprites", "noisy_dsprites", "rooms"):
     assert lddr.load_dataset(name).images(np.arange(3), np.random.default_rng(0)).shape[:3] == (3, 64, 64)
 
 def centre(images):
@@ -95,13 +102,39 @@ def test_scores_and_drawn_datasets_need_the_base_dependencies_only(base, tmp_pat
 
 @pytest.mark.parametrize(
     ("words", "extra"),
-    [("train --dataset circles", "train"), ("sweep circles --scale quick", "cluster"), ("explore .", "explore")],
+    [
+        ("train --dataset circles", "train"),
+        ("sweep circles --scale quick", "cluster"),
+        ("demo", "cluster"),
+        ("explore .", "explore"),
+        ("show circles-dvae", "train"),
+        ("compare circles-dvae rooms-dvae", "train"),
+        ("push circles-dvae me/model", "train"),
+    ],
 )
 def test_what_is_missing_is_one_sentence_that_says_what_to_install(base, tmp_path, words, extra):
     run = subprocess.run([base, "-m", "lddr", *words.split()], cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 2
     assert run.stderr.count("\n") == 1
     assert f'is not installed; get it with: pip install "lddr[{extra}]"' in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_explorer_does_not_open_where_it_could_open_no_model(base, tmp_path):
+    link(["starlette", "uvicorn"], tmp_path / "more")
+    words = [base, "-m", "lddr", "explore", "--pretrained", "--port", "0", "--no-open-browser"]
+    run = subprocess.run(words, env={"PYTHONPATH": str(tmp_path / "more")}, capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr == 'lddr: PyTorch is not installed; get it with: pip install "lddr[train]"\n'
+
+
+@pytest.mark.parametrize("words", ["evaluate runs --metrics mig", "select runs --by udr"])
+def test_run_folders_are_opened_with_torch_only(base, tmp_path, words):
+    shutil.copytree(ROOT / "src" / "lddr" / "pretrained" / "circles-dvae", tmp_path / "runs" / "one")
+    (tmp_path / "runs" / "one" / "scores.json").write_text('{"training": {"elbo": -1.0}}')
+    run = subprocess.run([base, "-m", "lddr", *words.split()], cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert 'PyTorch is not installed; get it with: pip install "lddr[train]"' in run.stderr
 
 
 def test_every_extra_brings_what_its_sentence_promises():

@@ -46,3 +46,14 @@ def test_a_retired_name_is_answered_with_its_successor():
     with pytest.raises(UserError, match=r"^the fruit 'quince' is no more; use 'pear' in its place$"):
         fruits["quince"]
     assert "quince" not in fruits
+
+
+def test_a_registry_that_could_not_be_filled_is_not_taken_for_an_empty_one(tmp_path, monkeypatch):
+    (tmp_path / "orchard").mkdir()
+    (tmp_path / "orchard" / "pear.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "orchard" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    fruits: Registry[str] = Registry("fruit", homes=("orchard",))
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+            fruits["pear"]

@@ -115,18 +115,28 @@ def test_a_misspelt_name_gets_the_nearest(open_it):
         open_it("rooms-dvea")
 
 
+def test_what_is_nowhere_is_a_sentence_that_names_those_that_ship():
+    for open_it in (lambda name: find_run(name, Path("runs")), lddr.Trained.load):
+        with pytest.raises(UserError, match=r"there is no .*nonsense.* lddr models --pretrained"):
+            open_it("nonsense")
+    with pytest.raises(UserError, match="wants a folder, a model that ships with lddr, or OWNER/NAME"):
+        lddr.Trained.from_pretrained("")
+    main(["evaluate", "circles-dvae", "--metrics", "mig"])  # it has that
+    with pytest.raises(UserError, match="ships with lddr and stays as it is; copy that folder"):
+        main(["--debug", "evaluate", "circles-dvae", "--metrics", "mig", "--force"])
+
+
 def test_a_folder_and_all_models_are_not_asked_for_at_once():
     with pytest.raises(UserError, match="not both"):
         main(["--debug", "explore", "runs", "--pretrained"])
 
 
-def test_a_folder_that_is_there_wins_and_two_runs_of_a_name_are_asked_for(tmp_path):
+def test_a_folder_that_is_there_and_a_run_of_ones_own_win(tmp_path):
     lddr.Trained.load("circles-dvae").save("rooms-dvae")
     assert lddr.Trained.load("rooms-dvae").config.dataset == "circles"
     Path("runs/circles-dvae").mkdir(parents=True)
     Path("runs/circles-dvae/config.json").write_text("{}")
-    with pytest.raises(UserError, match="could be any of 2 runs"):
-        find_run("circles-dvae", Path("runs"))
+    assert find_run("circles-dvae", Path("runs")).folder == Path("runs/circles-dvae")
     Path("circles-dvae").mkdir()
     with pytest.raises(UserError, match=r"there is no model circles-dvae/model\.safetensors"):
         lddr.Trained.load("circles-dvae")

@@ -14,7 +14,7 @@ from typing import Any
 
 from lddr.config import Config
 from lddr.errors import UserError
-from lddr.extras import check_installed, extras
+from lddr.extras import check_installed
 from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.stage import stage_of
@@ -75,6 +75,8 @@ def run_study(study: Study, out: Path, options: Options | None = None) -> Outcom
     missing = [job for job in jobs if stage_of(job.config, out, wanted)[0] != "finished"]
     outcome = Outcome(there=len(jobs) - len(missing))
     if missing:
+        for package in ("ray", *(["torch"] if options.address is None else [])):  # what a cluster has is not known here
+            check_installed(package)
         order = _orders(study, out, options)
         with connected(options) as ray, _sigterm_is_ctrl_c():
             with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
@@ -208,10 +210,8 @@ def connected(options: Options) -> Iterator[Any]:
     """A connection to Ray, quiet: the one there is, else the cluster's, else a Ray of our own on all cores."""
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SCHEDULER_EVENTS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     os.environ.update(quiet | dict(os.environ))
-    with extras():
-        import ray
-    if options.address is None:  # what a cluster has is not known here
-        check_installed("torch")
+    import ray
+
     if ray.is_initialized():
         yield ray
         return
