@@ -38,13 +38,14 @@ def _section(name: str, command: Callable[..., None]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # there is no other way to ask tyro yet
         actions = [action for action in get_parser(command)._actions if action.dest != "help"]
-    rows = ["| argument | |", "| --- | --- |", *map(_row, actions)] if actions else []
+    rows = ["| argument | what it does |", "| --- | --- |", *map(_row, actions)] if actions else []
     return "\n".join([f"## `{name}`", about, "", *rows, ""])
 
 
 def _row(action: Any) -> str:
     values = action.metavar or ""
-    flags = [flag for flag in action.option_strings if not flag.startswith("--no-")]
-    name = " ".join(filter(None, [*flags[:1], values]))
-    about = re.sub(r"\(default: (.+)\)", r"Default: `\1`.", action.help or "").strip()
-    return f"| `{name}` | {about} |".replace("(required)", "")
+    flag, other = ([*action.option_strings, "", ""])[:2]
+    turned_off = f" / `{other}`" if other.startswith("--no-") else ""
+    name = " ".join(filter(None, [flag, values]))
+    about = re.sub(r"\(default: (.+)\)", r"Default: `\1`.", (action.help or "").replace("%%", "%"))
+    return f"| `{name}`{turned_off} | {about.replace('Default: `False`.', '').replace('(required)', '').strip()} |"

@@ -39,7 +39,7 @@ def measured():
             }
             for name, (title, other, _) in CIRCLES.items()
         }
-        traps = [{"published": number(right(kind)), "other": number(wrong(kind))} for _, _, kind, right, wrong in TRAPS]
+        traps = [{"published": number(right(kind)), "other": number(wrong(kind))} for *_, kind, right, wrong in TRAPS]
     made = {name: version(name) for name in ("numpy", "scikit-learn", "scipy")}
     return {
         "made by": "python tools/parity.py --published",
@@ -69,29 +69,26 @@ def page(values):
 
 
 def scores(values):
-    head = ["metric", "what", "definition of", *KINDS]
-    lines = [head, ["---"] * 3 + ["---:"] * len(KINDS)]
+    lines = [["metric", "what", *KINDS], ["---"] * 2 + ["---:"] * len(KINDS)]
     for row in TABLE:
         cells = [cell(values["tables"][row.title][kind]) for kind in KINDS]
-        lines.append([f"`{row.metric}`", row.title, row.source, *cells])
+        lines.append([f"`{row.metric}`", row.title + (f" ({row.source})" if row.source != DLIB else ""), *cells])
     for name, (title, *_) in CIRCLES.items():
-        lines.append(
-            [f"`{name}`", f"{title}, on circles", DLIB, *(cell(values["circles"][title][kind]) for kind in KINDS)]
-        )
-    lines += [[f"`{name}`", "needs a trained model", why, *["-"] * len(KINDS)] for name, why in MODELS.items()]
+        lines.append([f"`{name}`", f"{title}, on circles", *(cell(values["circles"][title][kind]) for kind in KINDS)])
+    lines += [[f"`{name}`", f"needs a trained model: {why}", *["-"] * len(KINDS)] for name, why in MODELS.items()]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def cell(values):
     """One number where four digits agree, else both."""
     own, other = f"{values['ours']:.4f}", f"{values['published']:.4f}"
-    return own if own == other else f"{own} (published {other})"
+    return own if own == other else f"{own} ({other})"
 
 
 def traps(values):
-    lines = [["what", "score", "codes", "published", "with it"], ["---", "---", "---", "---:", "---:"]]
-    for (what, score, kind, *_), found in zip(TRAPS, values["traps"], strict=True):
-        lines.append([what, score, kind, f"{found['published']:.3f}", f"{found['other']:.3f}"])
+    lines = [["what", "seen in", "score", "codes", "published", "with it"], ["---"] * 4 + ["---:"] * 2]
+    for (*words, _, _), found in zip(TRAPS, values["traps"], strict=True):
+        lines.append([*words, f"{found['published']:.3f}", f"{found['other']:.3f}"])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

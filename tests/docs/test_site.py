@@ -66,3 +66,14 @@ def test_it_opens_from_disk_with_its_search(site, visit):
     opened.page.wait_for_selector(".md-search-result__item")
     assert opened.left == []
     assert opened.said == []
+
+
+CUT = """() => [...document.querySelectorAll(".md-content pre code, .md-content table")]
+    .filter(each => each.scrollWidth > each.clientWidth + 2).map(each => each.innerText.slice(0, 60))"""
+
+
+def test_no_table_or_code_is_cut_on_a_laptop(site, visit):
+    opened = visit(site / "index.html", width=1280)
+    for page in ("index", "tutorial", "parity", "results", "training", "benchmarks", "commands", "api", "settings"):
+        opened.page.goto((site / f"{page}.html").as_uri())
+        assert opened.page.evaluate(CUT) == [], page

@@ -76,7 +76,7 @@ def _factors(run: Run) -> dict[int, str]:
     with suppress(UserError):
         known = information_of(run.folder)
         labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
-        return {latent: label[0].replace("_", " ") for latent, label in labels.items() if label}
+        return {latent: f"{label[0].replace('_', ' ')} {label[1]:.0%}" for latent, label in labels.items() if label}
     return {}
 
 
