@@ -122,9 +122,11 @@ def in_small(monkeypatch, tmp_path, runs):
     for module in (config, trained):
         monkeypatch.setattr(module, "configure", small_config)
     small = {"rooms": ("rooms", 32), "dsprites": ("circles", 16)}
-    monkeypatch.setattr(
-        lddr, "load_dataset", lambda name, *size, **more: load_dataset(*small.get(name, (name, *size)), **more)
-    )
+
+    def small_dataset(name, *size, **more):
+        return load_dataset(*small[name]) if name in small else load_dataset(name, *size, **more)
+
+    monkeypatch.setattr(lddr, "load_dataset", small_dataset)
     few = {"settings": {"mig": {"samples": 300}}, "quiet": True}
     monkeypatch.setattr(lddr, "evaluate", lambda dataset, codes, *_, **more: evaluate(dataset, codes, ["mig"], **few))
     shutil.copytree(runs, tmp_path / "runs")
