@@ -6,6 +6,7 @@ python tools/results check                 say whether the page is what the tabl
 """
 
 import sys
+from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pools
 from page import PAGE, STUDIES, page
 from table import keep
 
+from lddr.config import Config
 from lddr.files import written_whole
 from lddr.runs.index import list_runs
 from lddr.sweeps.study import read_study
@@ -26,14 +28,18 @@ def gather(folder: Path) -> None:
     long.gather(there)
     trained = [run for run in there if run.state == "finished"]
     runs = {run.name: run for run in trained if "mig" in run.scores}
-    for study, command in STUDIES.items():
-        words = command.split()
-        configs = read_study(words[2], "quick" if "--scale" in words else "full").configs
-        found = [runs[config.run_name] for config in configs if config.run_name in runs]
-        print(f"{study}: {keep(study, found) if found else 0} of {len(configs)} runs")
-    costs.measure(list(runs.values()))
+    configs = {study: _configs(command) for study, command in STUDIES.items()}
+    for study, own in configs.items():
+        found = [runs[config.run_name] for config in own if config.run_name in runs]
+        print(f"{study}: {keep(study, found) if found else 0} of {len(own)} runs")
+    costs.measure(config for own in configs.values() for config in own)
     pools.gather(trained)  # the scores of one that is trained again are in the tables
     figures.from_models(trained)
+
+
+def _configs(command: str) -> Sequence[Config]:
+    words = command.split()
+    return read_study(words[2], "quick" if "--scale" in words else "full").configs
 
 
 def main(arguments: list[str]) -> int:

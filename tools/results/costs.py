@@ -2,28 +2,28 @@
 
 import csv
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import torch
-from table import RESULTS, of, write
+from table import RESULTS, write
 
 from lddr.bench.models import next_step
 from lddr.bench.timing import interleaved
+from lddr.config import Config
 from lddr.hardware import keep_freed_memory
-from lddr.runs.index import Run
 
 FILE = RESULTS / "costs.csv"
 DATASET, STEPS = "dsprites", 60
 
 
-def measure(runs: Sequence[Run]) -> None:
-    """Time a run of every model, without labels, that is not in the table yet, beside those that are."""
-    torch.set_num_threads(1)
-    keep_freed_memory()
-    found = {str(run.value("model")): run for run in of(runs, DATASET)}
+def measure(configs: Iterable[Config]) -> None:
+    """Time a step of every model that is compared on the dataset, side by side, unless all are in the table."""
+    found = {config.model: config for config in configs if config.dataset == DATASET and config.supervision is None}
     if found.keys() <= read().keys():
         return
-    seconds = interleaved({name: next_step(run.files.config) for name, run in found.items()}, STEPS, time.process_time)
+    torch.set_num_threads(1)
+    keep_freed_memory()
+    seconds = interleaved({name: next_step(config) for name, config in found.items()}, STEPS, time.process_time)
     write(FILE, ("model", "ms"), [(name, f"{1000 * value:.1f}") for name, value in sorted(seconds.items())])
 
 
