@@ -71,6 +71,13 @@ def test_folds_can_be_those_of_the_authors():
     assert "stratified" not in metrics["downstream_boosting"].settings
 
 
+def test_fast_boosting_is_as_accurate_as_the_published():
+    both = [scored(NOISY, learner="boosting", sizes=(20, 150), estimator=name) for name in ("published", "fast")]
+    assert np.abs(both[0].accuracy - both[1].accuracy).max() <= 0.02
+    assert [result.settings["estimator"] for result in both] == ["published", "fast"]
+    assert "estimator" not in metrics["downstream_logistic"].settings
+
+
 def test_boosting_accuracy_is_that_of_the_default_classifier():
     result = scored(NOISY, learner="boosting", sizes=(10, 40), seed=3)
     for row, size in enumerate((10, 40)):
@@ -216,7 +223,7 @@ def test_the_largest_size_is_drawn_and_the_learner_is_in_the_result(name):
     metric = metrics[name].with_settings(sizes=(10, 60), test=40)
     assert metric.parts == {"train": 60, "test": 40}
     assert metrics[name].parts == {"train": 10_000, "test": 5_000}
-    folds = {"stratified": False} if name == "downstream_logistic" else {}
-    assert metrics[name].settings == {"sizes": (10, 100, 1_000, 10_000), "test": 5_000, "seed": 0} | folds
+    own = {"stratified": False} if name == "downstream_logistic" else {"estimator": "published"}
+    assert metrics[name].settings == {"sizes": (10, 100, 1_000, 10_000), "test": 5_000, "seed": 0} | own
     samples = {"train": sample_of(NOISY[:60], FACTORS[:60]), "test": sample_of(NOISY[60:100], FACTORS[60:100])}
     assert metric.score(samples).settings["learner"] == name.removeprefix("downstream_")
