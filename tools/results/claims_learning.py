@@ -7,7 +7,7 @@ from claims import DATASETS, Claim, NotYetError, judge, table
 from estimates import FEWEST, OPEN, SHOWN, above, paired_ranks, resampled, share
 from table import of, read
 
-from lddr.metrics.choice import measures
+from lddr.metrics.choice import SIX_METRICS
 from lddr.report.groups import scores_of
 from lddr.report.ranks import efficiencies
 from lddr.report.titles import dataset_title, metric_title
@@ -44,31 +44,27 @@ def labels() -> Claim:
 
 @judge
 def sample_efficiency() -> Claim:
-    rows: list[tuple[str, ...]] = []
-    strongest: list[str] = []
+    """The accuracy from 100 labels over that from 10 000: does a larger MIG go with a larger one, for each learner?"""
+    rows, own, names = [], [], []
     for dataset in DATASETS:
         for score, learner in efficiencies().items():
-            known = [run for run in of(read("families"), dataset, "dvae") if score in run.scores]
+            known = [run for run in of(read("efficiency"), dataset, "dvae") if score in run.scores]
             if len(known) < FEWEST:
                 continue
-            truth = np.array([run.scores[score] for run in known])
-            found = {
-                metric: paired_ranks(np.array([run.scores[metric] for run in known]), truth)
-                for metric in measures()
-                if all(metric in run.scores for run in known)
-            }
-            best = max(found, key=lambda metric: found[metric].value)
-            strongest.append(best)
-            told = found[best].told(2)
-            rows.append((dataset_title(dataset), learner, str(len(known)), metric_title(best), told))
+            truth = np.array(scores_of(known, score))
+            found = {metric: paired_ranks(np.array(scores_of(known, metric)), truth) for metric in SIX_METRICS}
+            own.append(found["mig"])
+            names.append(f"{dataset_title(dataset)}, {learner}")
+            rows.append((names[-1], str(len(known)), *(one.told(2) for one in found.values())))
     if not rows:
         raise NotYetError
+    verdicts = {one.verdict() for one in own}
     return Claim(
-        "Modularity goes with sample efficiency",
-        "strongest for Modularity",
-        "strongest for " + ", ".join(dict.fromkeys(metric_title(metric) for metric in strongest)),
-        SHOWN if set(strongest) == {"modularity"} else OPEN,
-        table(("dataset", "learner", "runs", "strongest metric", "its rank correlation"), rows),
+        "A high MIG goes with sample efficiency",
+        "reliably on all six datasets (logistic regression), on all but Cars3D (boosted trees)",
+        "rank correlation " + "; ".join(f"{one.told(2)} ({name})" for one, name in zip(own, names, strict=True)),
+        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        table(("dataset and learner", "runs", *map(metric_title, SIX_METRICS)), rows),
     )
 
 

@@ -21,6 +21,7 @@ STUDIES = {
     "labels": "lddr sweep results/labels/study.toml --out runs/results",
     "beginnings": "lddr sweep results/beginnings/study.toml --out runs/results",
     "discrete": "lddr sweep discrete --scale quick --out runs/results",
+    "efficiency": "lddr sweep results/efficiency/study.toml --out runs/results",
     "choice": "lddr sweep results/choice/study.toml --out runs/results",
 }
 INTRODUCTION = """\
