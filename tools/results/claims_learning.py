@@ -4,7 +4,7 @@ from statistics import median
 
 import numpy as np
 from claims import DATASETS, Claim, NotYetError, judge, table
-from estimates import FEWEST, OPEN, SHOWN, above, paired_ranks, resampled, share
+from estimates import FEWEST, OPEN, above, paired_ranks, resampled, share
 from table import of, read
 
 from lddr.metrics.choice import SIX_METRICS
