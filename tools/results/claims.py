@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 
-from estimates import above, resampled
+from estimates import Estimate, above, resampled
 from table import of, read
 
 from lddr.report.groups import scores_of
@@ -58,22 +59,41 @@ def counted(*groups: Sequence[object]) -> str:
     return " and ".join(str(len(group)) for group in groups) + " runs"
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of two models by one metric on one dataset."""
+
+    dataset: str
+    metric: str
+    both: Sequence[Sequence[float]]
+    ahead: Estimate  # the second model's median over the first's
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        medians = [f"{median(values):.3f}" for values in self.both]
+        runs = " and ".join(str(len(values)) for values in self.both)
+        named = dataset_title(self.dataset), metric_title(self.metric)
+        return *named, *medians, self.ahead.told(), runs, self.ahead.verdict()
+
+
+def comparisons(
+    study: str, datasets: Sequence[str], metrics: Sequence[str], pair: Sequence[str]
+) -> tuple[list[Comparison], Lines]:
+    """Two models by every metric on every dataset for which both have runs, and the table of it."""
+    found = []
+    for dataset, metric in product(datasets, metrics):
+        both = [scores_of(of(read(study), dataset, model), metric) for model in pair]
+        if min(map(len, both)) >= 2:
+            found.append(Comparison(dataset, metric, both, resampled(above, both[1], both[0])))
+    if not found:
+        raise NotYetError
+    last = f"{model_title(pair[1])} ahead by"
+    header = ("dataset", "metric", *map(model_title, pair), last, "runs", "by itself")
+    return found, table(header, [one.row for one in found])
+
+
 def better(title: str, paper: str, study: str, datasets: Sequence[str], pair: Sequence[str]) -> Claim:
     """Whether the second model's median is above the first's."""
-    rows, first = [], None
-    for dataset in datasets:
-        for metric in ("mig", "dci"):
-            both = [scores_of(of(read(study), dataset, model), metric) for model in pair]
-            if min(map(len, both)) < 2:
-                continue
-            more = resampled(above, both[1], both[0])
-            medians = [f"{median(values):.3f}" for values in both]
-            runs = " and ".join(str(len(values)) for values in both)
-            rows.append((dataset_title(dataset), metric_title(metric), *medians, more.told(), runs, more.verdict()))
-            first = first or (more, both)
-    if first is None:
-        raise NotYetError
-    more, both = first
-    header = ("dataset", "metric", *map(model_title, pair), "difference of medians", "runs", "by itself")
-    seen = f"median MIG {more.told()}; {counted(*both)}"
-    return Claim(title, paper, seen, more.verdict(), table(header, rows))
+    (first, *_), details = comparisons(study, datasets, ("mig", "dci"), pair)
+    seen = f"median MIG {first.ahead.told()}; {counted(*first.both)}"
+    return Claim(title, paper, seen, first.ahead.verdict(), details)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from claims import DATASETS, PAPER, Claim, NotYetError, judge, table
-from estimates import FEWEST, OPEN, Estimate, paired_ranks, resampled
+from estimates import FEWEST, Estimate, paired_ranks, resampled, together
 from table import of, read
 
 from lddr.metrics.choice import measures
@@ -22,12 +22,11 @@ def gap_tells() -> Claim:
     first = [one for one in found["mig"] if one is not None]
     if not first:
         raise NotYetError
-    verdicts = {one.verdict() for one in first}
     return Claim(
         "A small gap goes with disentanglement",
         "negatively correlated with the metrics on most datasets",
         "rank correlation with MIG " + ", ".join(f"{one.told(2)} on {n}" for n, one in zip(shown, first, strict=True)),
-        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        together(first),
         table(
             ("metric", *(f"{dataset_title(name)}, {len(_with_gap(name))} runs" for name in shown)),
             [(metric_title(metric), *map(_told, row)) for metric, row in found.items() if any(row)],
@@ -63,12 +62,11 @@ def gap_chooses() -> Claim:
         rows.append((dataset_title(dataset), str(len(runs)), more.told(0, " %"), more.verdict()))
     if not found:
         raise NotYetError
-    verdicts = {one.verdict() for one in found}
     return Claim(
         "Choosing by the gap beats the median model",
         f"+{PAPER['selection_gain_over_median_percent_average']} % MIG on average over datasets",
         f"{np.mean([one.value for one in found]):+.0f} % on average over {len(found)} datasets".replace("-", "−"),
-        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        together(found),
         table(("dataset", "runs", "MIG of the choice over the median", "by itself"), rows),
     )
 

@@ -4,7 +4,7 @@ from statistics import median
 
 import numpy as np
 from claims import DATASETS, Claim, NotYetError, judge, table
-from estimates import FEWEST, OPEN, above, paired_ranks, resampled, share
+from estimates import FEWEST, above, paired_ranks, resampled, share, together
 from table import of, read
 
 from lddr.metrics.choice import SIX_METRICS
@@ -31,13 +31,12 @@ def labels() -> Claim:
         rows.append((str(count), *(f"{median(values):.3f}" for values in kinds.values()), more.told(), more.verdict()))
     if not found:
         raise NotYetError
-    verdicts = {more.verdict() for _, more in found}
     header = ("labels", "VAE, BCE", "VAE, L2", "D-VAE", "D-VAE, masked", "masked over the better VAE", "by itself")
     return Claim(
         "With a few labels the masked D-VAE is ahead of the VAEs",
         "best method by median in most cases",
         "; ".join(f"{count} labels: median MIG {more.told()}" for count, more in found),
-        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        together(more for _, more in found),
         table(header, rows),
     )
 
@@ -58,12 +57,11 @@ def sample_efficiency() -> Claim:
             rows.append((names[-1], str(len(known)), *(one.told(2) for one in found.values())))
     if not rows:
         raise NotYetError
-    verdicts = {one.verdict() for one in own}
     return Claim(
         "A high MIG goes with sample efficiency",
         "reliably on all six datasets (logistic regression), on all but Cars3D (boosted trees)",
         "rank correlation " + "; ".join(f"{one.told(2)} ({name})" for one, name in zip(own, names, strict=True)),
-        verdicts.pop() if len(verdicts) == 1 else OPEN,
+        together(own),
         table(("dataset and learner", "runs", *map(metric_title, SIX_METRICS)), rows),
     )
 

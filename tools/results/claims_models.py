@@ -4,13 +4,11 @@ from dataclasses import replace
 from statistics import median
 
 import costs
-from claims import DATASETS, PAPER, UNREGULARIZED, Claim, NotYetError, better, counted, judge, numbers, table
+from claims import DATASETS, PAPER, UNREGULARIZED, Claim, better, comparisons, counted, judge, numbers, table
 from estimates import FEW, FEWEST, OPEN, OPPOSITE, SHOWN, above, gain, resampled
 from table import of, read
 
 from lddr.metrics.choice import SIX_METRICS
-from lddr.report.groups import scores_of
-from lddr.report.titles import dataset_title, metric_title
 
 FACTOR = ("factor-vae", "factor-dvae")
 
@@ -18,29 +16,18 @@ FACTOR = ("factor-vae", "factor-dvae")
 @judge
 def six_metrics() -> Claim:
     """Shown: as large a share of the cases as in the paper; the opposite: more lost than won."""
-    rows, won, cases, fewest = [], 0, 0, []
-    for dataset in DATASETS:
-        for metric in SIX_METRICS:
-            both = [scores_of(of(read("families"), dataset, model), metric) for model in UNREGULARIZED]
-            if min(map(len, both)) < 2:
-                continue
-            more = resampled(above, both[1], both[0])
-            medians = [f"{median(values):.3f}" for values in both]
-            runs = " and ".join(str(len(values)) for values in both)
-            rows.append((dataset_title(dataset), metric_title(metric), *medians, more.told(), runs, more.verdict()))
-            won, cases, fewest = won + (more.value > 0), cases + 1, [*fewest, more.runs]
-    if not cases:
-        raise NotYetError
+    found, details = comparisons("families", DATASETS, SIX_METRICS, UNREGULARIZED)
+    won, cases = sum(one.ahead.value > 0 for one in found), len(found)
+    fewest = min(one.ahead.runs for one in found)
     said = PAPER["unregularized_cases_won_by_discrete"]
     enough = won / cases >= said["won"] / said["of"]
-    verdict = FEW if min(fewest) < FEWEST else SHOWN if enough else OPPOSITE if 2 * won < cases else OPEN
-    header = ("dataset", "metric", "VAE", "D-VAE", "D-VAE ahead by", "runs", "by itself")
+    verdict = FEW if fewest < FEWEST else SHOWN if enough else OPPOSITE if 2 * won < cases else OPEN
     return Claim(
         "The D-VAE is ahead of the VAE by most metrics",
         f"in {said['won']} of {said['of']} cases",
         f"in {won} of {cases} cases",
         verdict,
-        table(header, rows),
+        details,
         ("families/metrics.png",),
     )
 

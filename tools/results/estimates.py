@@ -1,6 +1,6 @@
 """Numbers with the range that chance leaves them, and what they say about a claim: the rules, fixed before looking."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,12 @@ class Estimate:
         number = f"{{:+.{digits}f}}"
         value, low, high = (number.format(x).replace("-", "−") for x in (self.value, self.low, self.high))
         return f"{value}{unit} ({low} to {high})"
+
+
+def together(estimates: Iterable[Estimate]) -> str:
+    """The verdict on a claim about several datasets: theirs if it is the same."""
+    verdicts = {one.verdict() for one in estimates}
+    return verdicts.pop() if len(verdicts) == 1 else OPEN
 
 
 def resampled(estimate: Callable[..., Floats], *groups: Sequence[float]) -> Estimate:
