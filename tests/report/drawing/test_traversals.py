@@ -45,5 +45,5 @@ def test_a_latent_is_named_after_the_factor_it_tells_enough_of(hardly_trained, m
     known = Information(["x", "y_position"], np.array([[0.05, 0.0], [0.1, 0.6], [0.0, 0.0]]), np.array([1.0, 1.0]))
     monkeypatch.setattr(drawing, "information_of", lambda folder: known)
     titles = {row.latent: row.title for row in traversals(hardly_trained["vae"])}
-    assert titles[1] == "latent 1\ny position 60%"
+    assert titles[1] == "latent 1\ny position 60 %"
     assert titles[2] == "latent 2"

@@ -17,7 +17,7 @@ from lddr.runs.information import LEAST_SHARE, information_of
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
 SHOWN = 10  # latents at most
 MEASURED = 256  # images that tell which latents are in use
-NAMED = f"most, if that is at least {LEAST_SHARE:.0%} of the factor's entropy".replace("%", " %")
+NAMED = f"most, with the share of the factor's entropy, if that is at least {LEAST_SHARE:.0%}".replace("%", " %")
 IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is not in use
 
 
@@ -76,7 +76,9 @@ def _factors(run: Run) -> dict[int, str]:
     with suppress(UserError):
         known = information_of(run.folder)
         labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
-        return {latent: f"{label[0].replace('_', ' ')} {label[1]:.0%}" for latent, label in labels.items() if label}
+        return {
+            latent: f"{label[0].replace('_', ' ')} {100 * label[1]:.0f} %" for latent, label in labels.items() if label
+        }
     return {}
 
 
