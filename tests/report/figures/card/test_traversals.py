@@ -11,5 +11,5 @@ def test_traversals_are_rows_of_pictures_with_names(hardly_trained):
     assert "its active categories" in drawn.caption
     plain = card_figures["traversals"].make(hardly_trained["vae"]).caption
     assert "The latents in use" in plain
-    assert "at least 20 % of the factor's entropy" in plain
+    assert "the share of the factor's entropy, if that is at least 20 %" in plain
     assert "entropy" not in drawn.caption  # tied latents have their factor's name
