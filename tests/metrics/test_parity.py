@@ -27,7 +27,7 @@ def test_our_scores_are_those_of_the_published_definitions(kind):
         if kind == "noisy" or row.metric not in SLOW:  # trees take seconds for each table
             found = row.ours(kind)
             assert np.isclose(found, stored["published"], rtol=0, atol=row.apart), row.title
-            near = max(1e-4, row.apart)  # trees of equally good splits depend on the processor's last bits
+            near = row.apart if "fast" in row.title else 1e-4  # its equally good splits depend on the processor
             assert np.isclose(found, stored["ours"], rtol=0, atol=near), row.title
 
 

@@ -6,7 +6,6 @@ python tools/results check                 say whether the page is what the tabl
 """
 
 import sys
-from collections.abc import Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -14,13 +13,12 @@ import costs
 import figures
 import long
 import pools
-from page import PAGE, STUDIES, page
+from page import PAGE, STUDIES, page, study_of
 from table import keep
 
-from lddr.config import Config
 from lddr.files import written_whole
+from lddr.metrics.metric import metrics
 from lddr.runs.index import list_runs
-from lddr.sweeps.study import read_study
 
 
 def gather(folder: Path) -> None:
@@ -28,18 +26,15 @@ def gather(folder: Path) -> None:
     long.gather(there)
     trained = [run for run in there if run.state == "finished"]
     runs = {run.name: run for run in trained if "mig" in run.scores}
-    configs = {study: _configs(command) for study, command in STUDIES.items()}
-    for study, own in configs.items():
-        found = [runs[config.run_name] for config in own if config.run_name in runs]
-        print(f"{study}: {keep(study, found) if found else 0} of {len(own)} runs")
-    costs.measure(config for own in configs.values() for config in own)
+    planned = {name: study_of(command) for name, command in STUDIES.items()}
+    for name, study in planned.items():
+        wanted = {metric for metric in study.metrics if metrics[metric].needs != "model"}  # a gap, not all models have
+        names = {config.run_name for config in study.configs}
+        found = [run for run in runs.values() if run.name in names and wanted <= run.scores.keys()]
+        print(f"{name}: {keep(name, found) if found else 0} of {len(study.configs)} runs")
+    costs.measure(config for study in planned.values() for config in study.configs)
     pools.gather(trained)  # the scores of one that is trained again are in the tables
     figures.from_models(trained)
-
-
-def _configs(command: str) -> Sequence[Config]:
-    words = command.split()
-    return read_study(words[2], "quick" if "--scale" in words else "full").configs
 
 
 def main(arguments: list[str]) -> int:

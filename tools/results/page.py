@@ -11,6 +11,8 @@ from long import told as long_told
 from selection import told as selection_told
 from table import RESULTS, read, scores_file
 
+from lddr.sweeps.study import Study, read_study
+
 PAGE = RESULTS / "README.md"
 CLAIMS = ("claims_circles", "claims_models", "claims_gap", "claims_learning")  # modules, in the order of the page
 SHIPPED = RESULTS.parent / "studies"
@@ -36,7 +38,8 @@ The page is made by `python tools/results` from the tables beside it, a row for 
 RULES = f"""\
 ## Rules
 They were fixed before the runs were looked at, but for the first seeds on `dsprites` (0 to 4 of VAE and TC-DVAE) and
-`circles` (0 to 3), by which the quick presets were chosen.
+`circles` (0 to 3), by which the quick presets were chosen. The tables are looked at while runs are added; how many
+there are so far was decided by the time at hand.
 
 - A difference is one of medians over runs; its interval holds {CONFIDENCE:.0%} of {RESAMPLES:,} resamples of the runs.
 - **shown**: the whole interval is on the claim's side. **the opposite**: the whole interval is on the other.
@@ -72,13 +75,20 @@ def page() -> str:
 
 
 def _runs() -> str:
-    lines = ["## Runs", "| study | its runs | command |", "| --- | --- | --- |"]
+    lines = ["## Runs", "| study | runs so far, of those planned | command |", "| --- | --- | --- |"]
     for study, command in STUDIES.items():
         counts = Counter((str(run.value("dataset")), str(run.value("model"))) for run in read(study))
         if counts:
             told = ", ".join(f"{count} {model} on {dataset}" for (dataset, model), count in sorted(counts.items()))
-            lines.append(f"| [{study}]({study}/scores.csv): {_about(study)} | {told} | `{command}` |")
+            done = f"{sum(counts.values())} of {len(study_of(command).configs)}: {told}"
+            lines.append(f"| [{study}]({study}/scores.csv): {_about(study)} | {done} | `{command}` |")
     return "\n".join([lines[0], "", *lines[1:]])
+
+
+def study_of(command: str) -> Study:
+    """The study that a command carries out."""
+    words = command.split()
+    return read_study(words[2], "quick" if "--scale" in words else "full")
 
 
 def _about(study: str) -> str:

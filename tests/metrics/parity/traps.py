@@ -47,7 +47,14 @@ TRAPS = [
         "disentangling-correlated-factors",
         *("MIG", "discrete", whole(plain.mig), whole(lambda c, f: plain.mig(c.astype(np.float64), f))),
     ),
-    ("10 bins, not 20", "a setting of most packages", "MIG", "noisy", whole(plain.mig), whole(in_ten_bins)),
+    (
+        "10 bins, not 20",
+        "disentangling-correlated-factors (a setting)",
+        "MIG",
+        "noisy",
+        whole(plain.mig),
+        whole(in_ten_bins),
+    ),
     (
         "Bins that are equally filled, not equally wide",
         "–",
@@ -55,12 +62,12 @@ TRAPS = [
     ),
     (
         "300 rows, not 10 000, so that noise seems to tell something",
-        "disent's fast variants have 2 000",
+        "disent's fast SAP has 2 000",
         *("Modularity", "perfect", lambda kind: plain.modularity(*tables.drawn(kind, 10_000)), whole(plain.modularity)),
     ),
     (
         "Codes (latents, samples) reshaped where they should be transposed",
-        "a peer's evaluation",
+        "reported of a peer",
         *("MIG", "perfect", whole(plain.mig), whole(lambda c, f: plain.mig(reshaped(c), f))),
     ),
     (
@@ -80,7 +87,7 @@ TRAPS = [
     ),
     (
         "Squared correlations (factors taken as continuous), not classifiers",
-        "disentanglement_lib, disent (a setting)",
+        "disent (a setting)",
         *("SAP", "perfect", parted(plain.sap), whole(squared_correlation_gap)),
     ),
     (
