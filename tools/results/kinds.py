@@ -12,7 +12,6 @@ from lddr.report.titles import dataset_title, metric_title, model_title
 from lddr.runs.index import Run
 
 SHOWN = ("mig", "dci", "modularity", "sap", "infomec", "mig_sup", "explicitness")
-STUDIES = ("discrete", "families", "penalties")
 RULE = """\
 Each model has the settings its authors published, and networks, data, steps and batches in common. A model comes first
 by a metric if its median is the largest; it **wins** if the whole interval of its lead over the second is above 0."""
@@ -20,7 +19,7 @@ by a metric if its median is the largest; it **wins** if the whole interval of i
 
 def told() -> list[str]:
     """The section of the page; nothing before there are runs of a peer."""
-    runs = [run for run in read(*STUDIES) if run.value("supervision") is None]
+    runs = [run for run in read("discrete") if run.value("supervision") is None]
     datasets = [name for name in sorted({str(run.value("dataset")) for run in runs}) if _has_peers(of(runs, name))]
     if not datasets:
         return []
