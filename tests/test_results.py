@@ -13,6 +13,7 @@ from lddr.runs.carry_out import run
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.machine import Machine
 from lddr.selection.encoding import encode
+from lddr.selection.selector import DEFAULT
 from lddr.sweeps.study import read_study
 
 ROOT = Path(__file__).parents[1]
@@ -86,6 +87,10 @@ def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice(tool):
     assert abs(module.choosing(pool, "udr", 10).gained) < 0.05
     chosen = pool.preference("udr", np.array([[0, 1, 2]]))[0]
     assert chosen[0] == pytest.approx(np.median([alike[0, 1], alike[0, 2]]))  # of those it may choose from alone
+
+
+def test_the_default_is_the_winner_once_there_is_one(tool):
+    assert (tool["selection"].winner() or "gap") == DEFAULT
 
 
 def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from lddr.report.titles import dataset_title, metric_title
 
 SIZES = (5, 10, 20)  # models to choose from
 RULE_SIZE, DRAWS = 10, 2_000
-WANTED = 3  # datasets, to name a winner
+WANTED, ENOUGH = 3, 50  # datasets, and models of each, to name a winner
 HALVES, FEWER_DRAWS = 100, 200  # to see how sure the first place is
 RULE = f"""\
 The rule: the winner has the lowest mean regret in MIG over datasets when it chooses from {RULE_SIZE} models at random.
@@ -51,12 +51,22 @@ def told() -> list[str]:
     """The section of the page."""
     if not pools():
         return []
-    names = [name for name in pools()[0].selectors if all(name in pool.selectors for pool in pools())]
-    found = {name: {pool.dataset: choosing(pool, name, RULE_SIZE) for pool in pools()} for name in names}
-    order = sorted(names, key=lambda name: float(np.mean([one.regret for one in found[name].values()])))
+    order, found = _ordered()
     parts = ["## Choosing a model without labels", RULE, _who_is_there(), "\n".join(_regrets(order, found))]
     parts += [_winner(order), "\n".join(_sizes(order[:6])), "\n".join(_correlations(order)), _combination(order)]
     return parts
+
+
+def winner() -> str | None:
+    """The first by the rule, once there are enough models of enough datasets."""
+    return _ordered()[0][0] if sum(len(pool.runs) >= ENOUGH for pool in pools()) >= WANTED else None
+
+
+def _ordered() -> tuple[list[str], dict[str, dict[str, Choosing]]]:
+    """Selectors that all datasets have, by their mean regret, and what choosing by each of them gives."""
+    names = [name for name in pools()[0].selectors if all(name in pool.selectors for pool in pools())]
+    found = {name: {pool.dataset: choosing(pool, name, RULE_SIZE) for pool in pools()} for name in names}
+    return sorted(names, key=lambda name: float(np.mean([one.regret for one in found[name].values()]))), found
 
 
 def mean_regret(selector: str, among: Sequence[np.ndarray], draws: int = DRAWS) -> float:
@@ -71,11 +81,8 @@ def _winner(order: Sequence[str]) -> str:
         halves = [generator.permutation(pool.everyone)[: len(pool.runs) // 2] for pool in pools()]
         first[min(order, key=lambda name: mean_regret(name, halves, FEWER_DRAWS))] += 1
     told = ", ".join(f"`{name}` in {count}" for name, count in first.most_common(4))
-    place = (
-        "wins"
-        if len(pools()) >= WANTED
-        else f"is first so far, with {len(pools())} of {WANTED} datasets: no winner yet"
-    )
+    there = f"no winner yet, which takes {ENOUGH} models on each of {WANTED} datasets"
+    place = "wins" if winner() else f"is first so far: {there}"
     return (
         f"By the rule `{order[0]}` {place}. Of {HALVES} random halves of the models, who has the first place: {told}."
     )

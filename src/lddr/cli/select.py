@@ -13,7 +13,7 @@ from lddr.files import write_json
 from lddr.runs.filters import check_columns, matching
 from lddr.runs.index import Run, gather
 from lddr.runs.tables import shown
-from lddr.selection.selector import selectors
+from lddr.selection.selector import DEFAULT, selectors
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,9 @@ NAME_WIDTH, CELL_WIDTH = 16, 14  # of the report's tables
 @app.command
 def select(
     folders: Roots = (Path("runs"),),
-    by: Annotated[str | None, arg(metavar="SELECTOR", help_behavior_hint="(default: gap; with --report all)")] = None,
+    by: Annotated[
+        str | None, arg(metavar="SELECTOR", help_behavior_hint=f"(default: {DEFAULT}; with --report all)")
+    ] = None,
     where: Conditions = (),
     report: bool = False,
     metrics: Columns = "",
@@ -65,7 +67,7 @@ def select(
         judgements = judged(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
         _print_report(judgements, columns, path, json, quiet)
     else:
-        selection = ranking.select(runs, by or "gap", encoder, quiet)
+        selection = ranking.select(runs, by or DEFAULT, encoder, quiet)
         write_json(path, selection.as_dict())
         if not quiet:
             _print_selection(selection, path)

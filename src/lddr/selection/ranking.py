@@ -8,7 +8,7 @@ from typing import Any
 from lddr.errors import UserError
 from lddr.runs.index import Run, Value
 from lddr.selection.encoding import Encoded, RunEncoder
-from lddr.selection.selector import Candidates, Selector, find_selector
+from lddr.selection.selector import DEFAULT, Candidates, Selector, find_selector
 
 COMPARABLE = ("dataset", "resolution", "checksum", "steps", "latent")  # else the numbers mean different things
 
@@ -42,7 +42,7 @@ class Selection:
 
 
 def select(
-    runs: Sequence[Run], by: str = "gap", encode: Callable[[Run], Encoded | str] | None = None, quiet: bool = True
+    runs: Sequence[Run], by: str = DEFAULT, encode: Callable[[Run], Encoded | str] | None = None, quiet: bool = True
 ) -> Selection:
     """Rank comparable runs by a selector (or "gap+udr", the mean rank by several); the first one is the choice."""
     selector = find_selector(by)
