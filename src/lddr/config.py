@@ -31,6 +31,9 @@ class Networks(Settings):
         "How the weights begin: the authors' truncated normal, or torch's uniform.",
         choices=("truncated", "uniform"),
     )
+    mean_bias: bool = setting(
+        False, "Let the decoder's last bias begin at the images' mean brightness, so that no latent has to learn it."
+    )
 
 
 @dataclass(frozen=True)

@@ -219,3 +219,37 @@ def test_a_learner_that_never_looks_takes_the_same_steps(model):
             learner.step(inputs_of(learner, step))
     assert not torch.equal(before[0], weights(blind.vae)[0])
     assert all(torch.equal(tensor, blind.tensors()[name]) for name, tensor in looking.tensors().items())
+
+
+@pytest.mark.parametrize("decoder", ["deconvolution", "broadcast"])
+def test_a_decoder_may_begin_at_the_mean_brightness(decoder):
+    usual, bright = (learner_of("dvae", decoder=decoder, mean_bias=on).vae for on in (False, True))
+    brightness = load_dataset("circles", 16).images(np.arange(1600)).mean() / 255
+    assert torch.sigmoid(bright.decoder.last.bias).item() == pytest.approx(brightness, rel=0.05)
+    assert not usual.decoder.last.bias.any()  # the authors' way
+    with torch.no_grad():
+        bright.decoder.last.bias.zero_()
+    assert all(torch.equal(one, other) for one, other in zip(weights(usual), weights(bright), strict=True))
+
+
+def test_black_and_white_channels_begin_at_a_finite_bias():
+    vae = learner_of("dvae").vae
+    vae.begin_at(torch.zeros(1))
+    assert torch.sigmoid(vae.decoder.last.bias).item() == pytest.approx(0.001, rel=1e-3)
+    vae.begin_at(torch.ones(1))
+    assert torch.sigmoid(vae.decoder.last.bias).item() == pytest.approx(0.999, rel=1e-3)
+
+
+def test_latents_freeze_on_dark_pictures_unless_the_decoder_begins_dark():
+    kl = {}
+    for mean_bias in (False, True):
+        config = configure("dvae", "dsprites", "quick", mean_bias=mean_bias)
+        dataset = load_dataset("dsprites", 32)
+        learner = Learner(config, dataset, CPU)
+        feed = Feed(learner, dataset)
+        for step in range(100):
+            parts = learner.step(feed.inputs(step))
+        kl[mean_bias] = parts["kl"].item()
+    largest = config.latent.num_latents * np.log(config.latent.num_categories)
+    assert kl[False] > 0.7 * largest
+    assert kl[True] < 0.4 * largest

@@ -35,9 +35,9 @@ class Estimate:
         return f"{value}{unit} ({low} to {high})"
 
 
-def together(estimates: Iterable[Estimate]) -> str:
+def together(estimates: Iterable[Estimate], limit: float = 0.0) -> str:
     """The verdict on a claim about several datasets: theirs if it is the same."""
-    verdicts = {one.verdict() for one in estimates}
+    verdicts = {one.verdict(limit) for one in estimates}
     return verdicts.pop() if len(verdicts) == 1 else OPEN
 
 

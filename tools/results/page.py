@@ -22,6 +22,7 @@ STUDIES = {
     "penalties": "lddr sweep results/penalties/study.toml --out runs/results",
     "labels": "lddr sweep results/labels/study.toml --out runs/results",
     "beginnings": "lddr sweep results/beginnings/study.toml --out runs/results",
+    "brightness": "lddr sweep results/brightness/study.toml --out runs/results",
     "longer": "lddr sweep results/longer/study.toml --out runs/results",
     "discrete": "lddr sweep results/discrete/study.toml --out runs/results",
     "efficiency": "lddr sweep results/efficiency/study.toml --out runs/results",

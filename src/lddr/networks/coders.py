@@ -66,8 +66,13 @@ class Decoder(nn.Module):
             *(Deconvolution(*pair) for pair in pairwise(channels)), ImageDeconvolution(channels[-1], image_shape[2])
         )
 
+    @property
+    def last(self) -> nn.Module:
+        """The layer whose outputs are the pixels."""
+        return self.deconvolutions[-1]
+
     def forward(self, latents: Tensor) -> Tensor:
-        return self.deconvolutions[-1](self.hidden(latents)[-1])
+        return self.last(self.hidden(latents)[-1])
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
         """What the FC layers give and every image on the way, (batch, channels, height, width), before the last."""
@@ -90,8 +95,13 @@ class BroadcastDecoder(nn.Module):
             ImageConvolution(2 * width, image_shape[2]),
         )
 
+    @property
+    def last(self) -> nn.Module:
+        """The layer whose outputs are the pixels."""
+        return self.convolutions[-1]
+
     def forward(self, latents: Tensor) -> Tensor:
-        return self.convolutions[-1](self.hidden(latents)[-1])
+        return self.last(self.hidden(latents)[-1])
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
         """Every image before the last, (batch, channels, height, width), the first with its border."""

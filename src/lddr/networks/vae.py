@@ -8,6 +8,7 @@ from lddr.latents.family import Latent, LatentFamily
 from lddr.networks.coders import BroadcastDecoder, Decoder, Encoder, initialise
 from lddr.networks.latent_layer import LatentLayer
 
+DARKEST = 1e-3  # brightness that a picture begins with: its logit is finite
 DECODERS: dict[str, type[Decoder | BroadcastDecoder]] = {"deconvolution": Decoder, "broadcast": BroadcastDecoder}
 
 
@@ -27,6 +28,13 @@ class VAE(nn.Module):
         initialise(self, generator, self.initialiser)
         self.family.initialise(generator)
         return self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    @torch.no_grad()
+    def begin_at(self, brightness: Tensor) -> None:
+        """Let pictures begin at this brightness of every channel, (channels,), whatever the latents are."""
+        bias = self.decoder.last.bias
+        assert isinstance(bias, Tensor)
+        bias.copy_(brightness.logit(eps=DARKEST))
 
     def encode(
         self, images: Tensor, noise: Tensor | None = None, scale: float | Tensor = 0.0, hard: bool | None = None

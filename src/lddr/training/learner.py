@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lddr.config import Config
-from lddr.data.dataset import Dataset
+from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.latents.family import Latent
 from lddr.networks.coders import initialise
 from lddr.networks.pixel_loss import reconstruction_to_learn_by
@@ -20,6 +20,7 @@ from lddr.training.draws import torch_stream
 from lddr.training.inputs import Inputs, Labelled
 from lddr.training.replay import Body, Record, Recorded, Replayed, Step, on_own_stream, record_graph
 
+SEEN = 1024  # images, to know how bright they are
 HEED_HALTED = ("cuda", "meta")  # where Adam's kernel is known to heed `halted`, so that nobody needs to look
 
 
@@ -33,6 +34,8 @@ class Learner:
     def __init__(self, config: Config, dataset: Dataset, device: torch.device) -> None:
         self.config, self.device = config, device
         vae = build_vae(config, dataset).initialise(self._stream("weights"))
+        if config.networks.mean_bias:
+            vae.begin_at(mean_brightness(dataset))
         vae.family.settle()
         self.vae = vae.to(device)
         self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
@@ -160,6 +163,11 @@ class Learner:
         for name, network, memory, optimizer in self._trained():
             load_module(name, network, tensors)
             fill(memory, optimizer.tensors(memory), tensors)
+
+
+def mean_brightness(dataset: Dataset) -> Tensor:
+    """Of every channel, (channels,), from images that are the same for every run."""
+    return torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)).mean(axis=(0, 1, 2)))
 
 
 def build_vae(config: Config, dataset: Dataset) -> VAE:
