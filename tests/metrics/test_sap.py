@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from functools import partial
 
 import joblib
@@ -103,3 +105,11 @@ def test_two_jobs_give_the_same_scores():
 def test_mistakes_are_sentences(codes, factors, sentence):
     with pytest.raises(UserError, match=sentence):
         sap(BLURRED, FACTORS, codes, factors)
+
+
+def test_codes_next_to_nothing_come_back():
+    """The solver would go on for ever: in a process of its own, which can be ended."""
+    call = "sap([[-2.7e-207], [-1.0], [1.0]], [[1], [0], [0]], [[-2.7e-207], [0.0]], [[1], [0]])"
+    script = f"from lddr.metrics import sap; print({call}.score)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert float(done.stdout) == sap([[0.0], [-1.0], [1.0]], [[1], [0], [0]], [[0.0], [0.0]], [[1], [0]]).score

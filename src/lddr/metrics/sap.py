@@ -12,6 +12,8 @@ from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.mig import two_largest
 from lddr.metrics.signature import Positive, Seed
 
+SMALLEST = 1e-100  # codes below it are 0 to the classifier, whose solver never comes back from squares that vanish
+
 
 @dataclass(frozen=True)
 class SapResult(Result):
@@ -61,6 +63,7 @@ def _accuracy(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
+    codes, codes_test = (np.where(np.abs(part) < SMALLEST, 0.0, part) for part in (codes, codes_test))
     model = LinearSVC(C=regularisation, class_weight="balanced", random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the published scores are those after 1000 iterations
