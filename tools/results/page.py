@@ -51,8 +51,8 @@ there are so far was decided by the time at hand.
 - Cases won: shown if at least as large a share is won as in the paper, the opposite if more are lost than won.
 - Claims about decoders that begin at the images' mean brightness are ours, and came from looking for the reason why the
   D-VAE's lead on `dsprites` is small: the runs they are compared with had been seen, and the KL of the first 1 500
-  steps of three others. Of the sixteen with that beginning, eight had been seen when the gain in percent was put beside the
-  paper's; the D-VAE's own gain was not shown by seven seeds, and is by eight.
+  steps of three others. Of the sixteen with that beginning, eight had been seen when the gain in percent was put
+  beside the paper's; the D-VAE's own gain was not shown by seven seeds, and is by eight.
 - How a D-VAE is trained was judged over all datasets at once, and shown, until twenty runs on `dsprites` were there;
   then by dataset, as the rule above says. How weights begin is held against all runs of families since then.
 - That a best selector takes 50 models on each of three datasets to be named was said when there were fifty on Circles.
