@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import pytest
@@ -7,6 +8,7 @@ from lddr.cli.sweeps import _print_estimate
 from lddr.config import configure
 from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
+from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.metrics.choice import configured
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in
@@ -185,3 +187,17 @@ def test_steps_are_timed_on_one_thread(config, monkeypatch):
     assert len(seen) == 2 + 3
     assert {threads for _, threads in seen} == {1}
     assert found == sorted(seconds for seconds, _ in seen[2:])[1]
+
+
+def test_the_clock_does_not_run_while_a_dataset_draws_its_tables(monkeypatch):
+    """dSprites' sprites take many times as long as the step that first asks for them."""
+    drawn_sprites.cache_clear()
+    missing = []
+
+    def counted(config, dataset):
+        missing.append(int((~drawn_sprites()._is_drawn).sum()))
+        yield from itertools.repeat(1.0)
+
+    monkeypatch.setattr(estimate_module, "_steps", counted)
+    assert seconds_per_step(tiny("vae", dataset="dsprites"), 1) == 1.0
+    assert missing[0] < len(drawn_sprites()._is_drawn) / 20  # orientation 39 is never drawn: it is 0

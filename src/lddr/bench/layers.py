@@ -13,9 +13,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lddr.bench.table import show
 from lddr.bench.timing import fair_clock, interleaved
-from lddr.bench.train import DATASETS, warmed
+from lddr.bench.train import DATASETS
 from lddr.config import configure
-from lddr.data.load import load_dataset
+from lddr.data.load import load_dataset, warmed
 from lddr.hardware import keep_freed_memory
 from lddr.networks.coders import Layer
 from lddr.networks.pixel_loss import reconstruction_to_learn_by

@@ -9,9 +9,8 @@ import torch
 
 from lddr.bench.table import show
 from lddr.bench.timing import fair_clock, interleaved
-from lddr.bench.train import warmed
 from lddr.config import Config, configure
-from lddr.data.load import load_dataset
+from lddr.data.load import load_dataset, warmed
 from lddr.errors import UserError
 from lddr.hardware import keep_freed_memory
 from lddr.training.feed import Feed

@@ -17,8 +17,7 @@ from lddr.bench.plain import PlainTraining
 from lddr.bench.table import show
 from lddr.bench.timing import Worker, interleaved
 from lddr.config import configure
-from lddr.data.dataset import Dataset, stream
-from lddr.data.load import load_dataset
+from lddr.data.load import load_dataset, warmed
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -27,7 +26,6 @@ from lddr.training.ledger import LOG_EVERY, Ledger
 MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 REPEATS = 7
-WARM = 64  # batches
 
 
 @dataclass(frozen=True)
@@ -102,13 +100,6 @@ def prepared(side: str, model: str, dataset: str, threads: str, device: str = "c
         keep_freed_memory()
     precision, _, compiled = side.partition(" ")
     return _ours(model, dataset, precision, torch.device(device), bool(compiled))
-
-
-def warmed(dataset: Dataset) -> Dataset:
-    """A dataset that has drawn what it keeps for later: a second of a training, but all of a benchmark."""
-    for batch in range(WARM):
-        dataset.draw(stream(0, "warm", batch), 64)
-    return dataset
 
 
 def _ours(model: str, dataset: str, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:

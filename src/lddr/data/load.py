@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from lddr.data.dataset import Dataset, datasets
+from lddr.data.dataset import Dataset, datasets, stream
 from lddr.errors import UserError
+
+WARM = 64  # batches
 
 
 def load_dataset(name: str, resolution: int | None = None) -> Dataset:
@@ -15,6 +17,13 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
 
         return OwnImages(Path(os.path.expanduser(name)), **settings)  # noqa: PTH111 (takes any name)
     return datasets[name](**settings)
+
+
+def warmed(dataset: Dataset) -> Dataset:
+    """A dataset that has drawn what it keeps for later: a second of a training, but most of what a few steps take."""
+    for batch in range(WARM):
+        dataset.draw(stream(0, "warm", batch), 64)
+    return dataset
 
 
 def why_missing(name: str) -> str | None:

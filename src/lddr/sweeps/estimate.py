@@ -11,7 +11,7 @@ from statistics import median
 from lddr.config import Config, Training
 from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
-from lddr.data.load import load_dataset, why_missing
+from lddr.data.load import load_dataset, warmed, why_missing
 from lddr.errors import UserError
 from lddr.settings import rules_of
 from lddr.sweeps.stage import Stage, stage_of
@@ -19,7 +19,7 @@ from lddr.sweeps.study import Study
 from lddr.training.supervision import Supervision
 
 ENOUGH = 0.5  # seconds
-WARM_UP = 2  # steps before the clock starts: tables are built, memory is taken
+WARM_UP = 2  # steps before the clock starts: memory is taken
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
     from lddr.hardware import keep_freed_memory
 
     try:
-        dataset = load_dataset(config.dataset, config.resolution)
+        dataset = warmed(load_dataset(config.dataset, config.resolution))
     except UserError:
         return None
     threads = torch.get_num_threads()
