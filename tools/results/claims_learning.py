@@ -1,5 +1,6 @@
 """What is claimed about labels, sample efficiency, and what happens while a model is trained."""
 
+from collections.abc import Sequence
 from statistics import median
 
 import numpy as np
@@ -11,11 +12,17 @@ from lddr.metrics.choice import SIX_METRICS
 from lddr.report.groups import scores_of
 from lddr.report.ranks import efficiencies
 from lddr.report.titles import dataset_title, metric_title
+from lddr.runs.index import Run
 
 FROZEN = """\
 "At first" is the mean over the first hundred steps, for the confidence before the first. On `dsprites` the KL is large
 by then and falls before it rises: [dark pictures](../docs/training.md#dark-pictures) make all latents settle on one
 category at first, and what some models keep of it until the end carries nothing."""
+RATIO = """\
+Sample efficiency is a ratio, the accuracy from 100 labels over that from 10 000, so a model that gains much from many
+labels has a small one. Rank correlations that tell whether it is the few labels or the many, added when the verdict was
+seen:"""
+FEW_OR_MANY = ("ratio, accuracy from 10 000", "MIG, accuracy from 10 000", "MIG, accuracy from 100")
 
 
 @judge
@@ -49,7 +56,7 @@ def labels() -> Claim:
 @judge
 def sample_efficiency() -> Claim:
     """The accuracy from 100 labels over that from 10 000: does a larger MIG go with a larger one, for each learner?"""
-    rows, own, names = [], [], []
+    rows, own, names, parts = [], [], [], []
     for dataset in DATASETS:
         for score, learner in efficiencies().items():
             known = [run for run in of(read("efficiency"), dataset, "dvae") if score in run.scores]
@@ -60,6 +67,7 @@ def sample_efficiency() -> Claim:
             own.append(found["mig"])
             names.append(f"{dataset_title(dataset)}, {learner}")
             rows.append((names[-1], str(len(known)), *(one.told(2) for one in found.values())))
+            parts.append((names[-1], *_few_or_many(known, score, truth)))
     if not rows:
         raise NotYetError
     return Claim(
@@ -67,8 +75,19 @@ def sample_efficiency() -> Claim:
         "reliably on all six datasets (logistic regression), on all but Cars3D (boosted trees)",
         "rank correlation " + "; ".join(f"{one.told(2)} ({name})" for one, name in zip(own, names, strict=True)),
         together(own),
-        table(("dataset and learner", "runs", *map(metric_title, SIX_METRICS)), rows),
+        [
+            *table(("dataset and learner", "runs", *map(metric_title, SIX_METRICS)), rows),
+            *("", *RATIO.splitlines(), ""),
+            *table(("dataset and learner", *FEW_OR_MANY), parts),
+        ],
     )
+
+
+def _few_or_many(runs: Sequence[Run], score: str, ratio: np.ndarray) -> tuple[str, ...]:
+    """The cells of that table for one learner, whose ratios these are."""
+    many, mig = (np.array(scores_of(runs, name)) for name in (score.removesuffix(".efficiency"), "mig"))
+    pairs = ((ratio, many), (mig, many), (mig, many * ratio))
+    return tuple(paired_ranks(*pair).told(2) for pair in pairs)
 
 
 @judge

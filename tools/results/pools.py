@@ -22,7 +22,7 @@ from lddr.selection.selectors.centrality import alike
 from lddr.selection.selectors.seeds import all_but_seed, grouped_categories
 
 FOLDER = RESULTS / "selection"
-STUDIES = ("circles", "families", "penalties", "beginnings", "discrete", "choice")  # with models to choose from
+STUDIES = ("circles", "families", "penalties", "beginnings", "brightness", "discrete", "choice")  # to choose from
 LATENT = "categorical"
 BY_SCORE = {name: selectors[name] for name in selectors if selectors[name].needs == "scores" and name != "validation"}
 PAIRWISE = ("agreement", "udr", "centrality")
