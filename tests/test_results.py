@@ -109,6 +109,9 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     better = table.Run(run.folder, "finished", run.settings, {"mig": 0.5})
     table.keep("own", [better])
     assert [one.scores for one in table.read("own")] == [{"mig": 0.5}]
+    assert [one.scores for one in table.replaced("own")] == [run.scores]  # of a run that was trained again
+    table.keep("own", [better])
+    assert len(table.replaced("own")) == 1
 
 
 SMALL = """

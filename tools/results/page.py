@@ -3,14 +3,18 @@
 import tomllib
 from collections import Counter
 from importlib import import_module
+from statistics import median
 
 from claims import Claim, NotYetError, judges
 from estimates import CONFIDENCE, FEWEST, RESAMPLES
 from kinds import told as kinds_told
 from long import told as long_told
 from selection import told as selection_told
-from table import RESULTS, read, scores_file
+from table import RESULTS, read, replaced, scores_file
 
+from lddr.report.groups import scores_of
+from lddr.report.titles import dataset_title, model_title
+from lddr.runs.index import Run
 from lddr.sweeps.study import Study, read_study
 
 PAGE = RESULTS / "README.md"
@@ -37,6 +41,9 @@ shown here is shown for small models trained briefly; what is not may still be t
 
 The page is made by `python tools/results` from the tables beside it, a row for each run;
 `python tools/results gather runs/results` adds the runs of a folder to them."""
+AGAIN = """\
+Runs that were trained a second time on another processor, with the same seeds, because their codes and some scores had
+not been kept: the median MIG before, and of those that count now."""
 RULES = f"""\
 ## Rules
 They were fixed before the runs were looked at, but for the first seeds on `dsprites` (0 to 4 of VAE and TC-DVAE) and
@@ -94,7 +101,23 @@ def _runs() -> str:
             told = ", ".join(f"{count} {model} on {dataset}" for (dataset, model), count in sorted(counts.items()))
             done = f"{sum(counts.values())} of {len(study_of(command).configs)}: {told}"
             lines.append(f"| [{study}]({study}/scores.csv): {_about(study)} | {done} | `{command}` |")
-    return "\n".join([lines[0], "", *lines[1:]])
+    return "\n".join([lines[0], "", *lines[1:], *_trained_again()])
+
+
+def _trained_again() -> list[str]:
+    """What runs had before that were trained a second time: the same seed on another processor is another model."""
+    before = {run.name: (study, run) for study in reversed(STUDIES) for run in replaced(study)}
+    kinds: dict[tuple[str, str, str], list[Run]] = {}
+    for study, run in before.values():
+        kinds.setdefault((study, str(run.value("dataset")), str(run.value("model"))), []).append(run)
+    lines = []
+    for (study, dataset, model), old in kinds.items():
+        names = {run.name for run in old}
+        now = [run for run in read(study) if run.name in names]
+        medians = " and ".join(f"{median(scores_of(runs, 'mig')):.3f}" for runs in (old, now))
+        told = f"{model_title(model)} on {dataset_title(dataset)}, {len(old)} runs: {medians}"
+        lines.append(f"- {told} ([the first]({study}/replaced.csv))")
+    return ["", AGAIN, "", *lines] if lines else []
 
 
 def study_of(command: str) -> Study:

@@ -21,22 +21,37 @@ OWN = ("name", "lddr", "torch", "python")
 CONFIDENCE, SAMPLES = "gap.confidence.first", 256
 LEFT_OUT = ("threads", "mean_picture")
 SETTING, SCORE = "set ", "score "  # what column names begin with
+MIG = SCORE + "mig"
 
 
 def scores_file(study: str) -> Path:
     return RESULTS / study / "scores.csv"
 
 
+def replaced_file(study: str) -> Path:
+    """The rows of runs that were trained again, as they were before."""
+    return RESULTS / study / "replaced.csv"
+
+
 def keep(study: str, runs: Iterable[Run]) -> int:
-    """Add runs to a study's table, or bring their rows up to date; rows of runs that are not here stay."""
+    """Add runs to a study's table, or bring their rows up to date; rows of runs that are not here stay.
+
+    The row of a run that was trained again, with another MIG, goes to a table of its own: nothing is lost in silence.
+    """
     rows = {row["name"]: row for row in _rows(scores_file(study))}
     found = {run.name: _row(run, rows.get(run.name, {})) for run in runs}
-    rows |= found
-    named = sorted({name for row in rows.values() for name in row if name.startswith((SETTING, SCORE))})
-    columns = [*FIRST, *sorted(named, key=lambda name: name.startswith(SCORE)), *OWN]
-    order = sorted(rows.values(), key=lambda row: ([row[name] for name in FIRST[:2]], int(row["seed"]), row["name"]))
-    write(scores_file(study), columns, [[row.get(name, "") for name in columns] for row in order])
+    again = [rows[name] for name, row in found.items() if name in rows and rows[name].get(MIG) != row.get(MIG)]
+    if again:
+        _write_rows(replaced_file(study), [*_rows(replaced_file(study)), *again])
+    _write_rows(scores_file(study), (rows | found).values())
     return len(found)
+
+
+def _write_rows(path: Path, rows: Iterable[dict[str, str]]) -> None:
+    order = sorted(rows, key=lambda row: ([row[name] for name in FIRST[:2]], int(row["seed"]), row["name"]))
+    named = sorted({name for row in order for name in row if name.startswith((SETTING, SCORE))})
+    columns = [*FIRST, *sorted(named, key=lambda name: name.startswith(SCORE)), *OWN]
+    write(path, columns, [[row.get(name, "") for name in columns] for row in order])
 
 
 def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -49,6 +64,11 @@ def read(*studies: str) -> list[Run]:
     """The runs of studies as they were when their rows were written, each once."""
     rows = {row["name"]: row for study in studies for row in _rows(scores_file(study))}
     return [_run(row) for row in rows.values()]
+
+
+def replaced(study: str) -> list[Run]:
+    """The runs of a study that were trained again, as they were before."""
+    return [_run(row) for row in _rows(replaced_file(study))]
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
