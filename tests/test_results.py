@@ -112,6 +112,10 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     assert [one.scores for one in table.replaced("own")] == [run.scores]  # of a run that was trained again
     table.keep("own", [better])
     assert len(table.replaced("own")) == 1
+    table.borrow("other", ["own"], {run.name}, {"dci"})  # a score it has not
+    assert not table.read("other")
+    table.borrow("other", ["own"], {run.name, "x"}, {"mig"})
+    assert [one.scores for one in table.read("other")] == [{"mig": 0.5}]
 
 
 SMALL = """

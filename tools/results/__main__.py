@@ -14,7 +14,7 @@ import figures
 import long
 import pools
 from page import PAGE, STUDIES, page, study_of
-from table import keep
+from table import borrow, keep
 
 from lddr.files import written_whole
 from lddr.metrics.metric import metrics
@@ -32,6 +32,7 @@ def gather(folder: Path) -> None:
         names = {config.run_name for config in study.configs}
         found = [run for run in runs.values() if run.name in names and wanted <= run.scores.keys()]
         print(f"{name}: {keep(name, found) if found else 0} of {len(study.configs)} runs")
+        borrow(name, [other for other in planned if other != name], names, wanted)
     costs.measure(config for study in planned.values() for config in study.configs)
     pools.gather(trained)  # the scores of one that is trained again are in the tables
     figures.from_models(trained)

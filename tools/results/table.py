@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
 import torch
@@ -45,6 +45,15 @@ def keep(study: str, runs: Iterable[Run]) -> int:
         _write_rows(replaced_file(study), [*_rows(replaced_file(study)), *again])
     _write_rows(scores_file(study), (rows | found).values())
     return len(found)
+
+
+def borrow(study: str, others: Iterable[str], names: Set[str], scores: Set[str]) -> None:
+    """Add the rows of runs with these names that other studies have, with these scores."""
+    rows = {row["name"]: row for row in _rows(scores_file(study))}
+    wanted = {SCORE + name for name in scores}
+    found = [row for other in others for row in _rows(scores_file(other)) if row["name"] in names - rows.keys()]
+    if added := {row["name"]: row for row in found if wanted <= row.keys()}:
+        _write_rows(scores_file(study), (rows | added).values())
 
 
 def _write_rows(path: Path, rows: Iterable[dict[str, str]]) -> None:
