@@ -39,8 +39,9 @@ The paper's claims, held against runs of our own. Every run is the `quick` prese
 on `circles` and 10 000 on `dsprites` and `rooms`, against the paper's 64x64 and 300 000 steps) on one core: what is
 shown here is shown for small models trained briefly; what is not may still be true of large ones trained long.
 
-The page is made by `python tools/results` from the tables beside it, a row for each run;
-`python tools/results gather runs/results` adds the runs of a folder to them."""
+The [rules](#rules) of judgement were fixed before looking, and say where they were not. The page is made by
+`python tools/results` from the tables beside it, a row for each run; `python tools/results gather runs/results` adds
+the runs of a folder to them."""
 AGAIN = """\
 Runs that were trained a second time on another processor, with the same seeds, because their codes and some scores had
 not been kept: the median MIG before, and of those that count now."""
@@ -84,9 +85,9 @@ def page() -> str:
             waiting.append(judge.__name__.replace("_", " "))
     parts = [
         INTRODUCTION,
+        _verdicts(judged, waiting),
         _runs(),
         RULES,
-        _verdicts(judged, waiting),
         *(_section(claim) for claim in judged if claim.details),
     ]
     parts += [*long_told(), *kinds_told(), *selection_told()]
