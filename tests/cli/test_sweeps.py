@@ -112,6 +112,14 @@ def test_a_dry_run_starts_nothing(study, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_size_that_a_dataset_has_not_is_refused_before_anything_begins(study, tmp_path, monkeypatch, dry_run):
+    monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
+    with pytest.raises(UserError, match="64x64 or 32x32, not 16x16"):
+        sweeps.sweep(study, tmp_path / "runs", dataset="dsprites", dry_run=dry_run)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_images_that_are_not_here_are_one_sentence(study, tmp_path, monkeypatch):
     monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
     with pytest.raises(UserError, match="nowhere"):

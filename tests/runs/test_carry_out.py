@@ -173,3 +173,20 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypat
             carry_out.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
     assert seen == [1, 1, 2]
     assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--dataset", "dsprites", "--resolution", "16"],
+        ["--dataset", "circles", "--device", "cuda"],
+        ["--dataset", "circles", "--supervision", "masked", "--labels", "5000"],
+    ],
+)
+def test_what_cannot_be_trained_leaves_no_folder(tmp_path, words, monkeypatch, capsys):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--model", "dvae", "--preset", "quick", "--out", str(tmp_path / "runs"), *words])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()

@@ -80,11 +80,12 @@ def sweep(
 
 
 def _check_that_images_are_here(study: "Study") -> None:
-    from lddr.data.load import why_missing
+    from lddr.data.load import load_dataset, why_missing
 
-    for name in sorted({config.dataset for config in study.configs}):
+    for name, resolution in dict.fromkeys((config.dataset, config.resolution) for config in study.configs):
         if why := why_missing(name):
             raise UserError(why)
+        load_dataset(name, resolution)  # refuses a size it has not, before a run is begun
 
 
 def _summary(outcome: "Outcome", out: Path) -> str:

@@ -35,13 +35,16 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
-    if not folder.is_finished:
-        tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
-        with folder.alone(say=say):
-            if not folder.is_finished:
-                seen = dataset or load_dataset(config.dataset, config.resolution)
-                with _threads(machine, folder):
-                    _carry_out(config, folder, machine, seen, tracked)
+    if folder.is_finished:
+        return folder.path
+    tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
+    seen = dataset or load_dataset(config.dataset, config.resolution)
+    learner = _learner(config, machine, seen)
+    feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
+    with folder.alone(say=say):
+        if not folder.is_finished:
+            with _threads(machine, folder):
+                _carry_out(learner, feed, folder, machine, tracked)
     return folder.path
 
 
@@ -59,7 +62,7 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dataset, tracked: Tracked | None) -> None:
+def _learner(config: Config, machine: Machine, dataset: Dataset) -> Learner:
     device = chosen_device(machine.device)
     if device.type == "cpu":
         keep_freed_memory()
@@ -68,8 +71,11 @@ def _carry_out(config: Config, folder: RunFolder, machine: Machine, dataset: Dat
     learner = Learner(config, dataset, device)
     if machine.compile:
         learner.capture()
-    _write_config(config, folder, dataset)
-    feed = Feed(learner, dataset)
+    return learner
+
+
+def _carry_out(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, tracked: Tracked | None) -> None:
+    _write_config(learner.config, folder, feed.dataset)
     with tracked or nullcontext():
         hooks = [machine.on_log, tracked.record if tracked else None]
         train(learner, feed, folder, machine, [hook for hook in hooks if hook is not None])

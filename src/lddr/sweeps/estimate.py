@@ -12,7 +12,6 @@ from lddr.config import Config, Training
 from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset, warmed, why_missing
-from lddr.errors import UserError
 from lddr.settings import rules_of
 from lddr.sweeps.stage import Stage, stage_of
 from lddr.sweeps.study import Study
@@ -136,10 +135,9 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
 
     from lddr.hardware import keep_freed_memory
 
-    try:
-        dataset = warmed(load_dataset(config.dataset, config.resolution))
-    except UserError:
+    if why_missing(config.dataset):
         return None
+    dataset = warmed(load_dataset(config.dataset, config.resolution))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     keep_freed_memory()  # as a run does
