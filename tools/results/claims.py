@@ -1,7 +1,7 @@
 """What a claim is, and what the files that judge claims share: a new one is a function in one of them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from statistics import median
 
@@ -53,6 +53,17 @@ def numbers(runs: Sequence[Run], score: str, fewest: int = 2) -> list[float]:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:
     ruler = ["---", *["---:"] * (len(header) - 1)]
     return ["| " + " | ".join(row) + " |" for row in (header, ruler, *rows)]
+
+
+def beside(kinds: Mapping[str, Claim]) -> Claim:
+    """One claim about several kinds of runs, each with what was seen and its verdict."""
+    named = [(f"**{kind}**", claim.details) for kind, claim in kinds.items() if claim.details]
+    return replace(
+        next(iter(kinds.values())),
+        seen="; ".join(f"{kind} {claim.seen}" for kind, claim in kinds.items()),
+        verdict="; ".join(f"{kind}: {claim.verdict}" for kind, claim in kinds.items()),
+        details=[line for kind, details in named for line in (kind, "", *details, "")][:-1],
+    )
 
 
 def counted(*groups: Sequence[object]) -> str:

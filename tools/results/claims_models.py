@@ -1,80 +1,62 @@
 """What is claimed about models without labels on dSprites and rooms."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 
 import costs
-from claims import (
-    DATASETS,
-    PAPER,
-    UNREGULARIZED,
-    Claim,
-    Comparison,
-    better,
-    comparisons,
-    counted,
-    judge,
-    numbers,
-    table,
-)
+from claims import DATASETS, PAPER, UNREGULARIZED, Claim, beside, better, comparisons, counted, judge, numbers, table
+from codes import evenness
 from estimates import FEW, FEWEST, OPEN, OPPOSITE, SHOWN, above, gain, resampled
 from table import of, read
 
 from lddr.metrics.choice import SIX_METRICS
-from lddr.report.titles import metric_title
+from lddr.report.titles import metric_title, model_title
 from lddr.runs.index import Value
 
 FACTOR = ("factor-vae", "factor-dvae")
 USUAL, BRIGHT = "as usual", "from the mean brightness"  # how decoders begin
 KL = {"kl.first": "KL in the first hundred steps", "kl": "KL at the end"}
+EVENNESS = "entropy of the categories of 1 000 images, summed over latents"
 
 
 @judge
 def six_metrics() -> Claim:
+    claim = beside(_usual_or_bright("families", UNREGULARIZED, _cases_won))
+    return replace(claim, pictures=("families/metrics.png",))
+
+
+def _cases_won(study: str) -> Claim:
     """Shown: as large a share of the cases as in the paper; the opposite: more lost than won."""
-    kinds = {USUAL: comparisons("families", DATASETS, SIX_METRICS, UNREGULARIZED)}
-    if _is_bright():
-        kinds[f"dSprites {BRIGHT}"] = comparisons("brightness", DATASETS, SIX_METRICS, UNREGULARIZED)
-    said = PAPER["unregularized_cases_won_by_discrete"]
-    won = {kind: _cases(found, said["won"] / said["of"]) for kind, (found, _) in kinds.items()}
-    return Claim(
-        "The D-VAE is ahead of the VAE by most metrics",
-        f"in {said['won']} of {said['of']} cases",
-        "; ".join(f"{kind} in {cases} cases" for kind, (cases, _) in won.items()),
-        "; ".join(f"{kind}: {verdict}" for kind, (_, verdict) in won.items()),
-        [line for kind, (_, details) in kinds.items() for line in (f"**{kind}**", "", *details, "")][:-1],
-        ("families/metrics.png",),
-    )
-
-
-def _cases(found: Sequence[Comparison], enough: float) -> tuple[str, str]:
-    """How many of the cases the second model wins, and what that says."""
+    found, details = comparisons(study, DATASETS, SIX_METRICS, UNREGULARIZED)
     won, cases = sum(one.ahead.value > 0 for one in found), len(found)
     fewest = min(one.ahead.runs for one in found)
-    verdict = FEW if fewest < FEWEST else SHOWN if won / cases >= enough else OPPOSITE if 2 * won < cases else OPEN
-    return f"{won} of {cases}", verdict
-
-
-def _is_bright() -> bool:
-    """Whether there are enough runs of both families whose decoders begin at the mean brightness."""
-    return len(read("brightness")) >= 2 * FEWEST
+    said = PAPER["unregularized_cases_won_by_discrete"]
+    enough = won / cases >= said["won"] / said["of"]
+    verdict = FEW if fewest < FEWEST else SHOWN if enough else OPPOSITE if 2 * won < cases else OPEN
+    title, paper = "The D-VAE is ahead of the VAE by most metrics", f"in {said['won']} of {said['of']} cases"
+    return Claim(title, paper, f"in {won} of {cases} cases", verdict, details)
 
 
 @judge
 def mig_gain() -> Claim:
+    return beside(_usual_or_bright("families", UNREGULARIZED, _gain))
+
+
+def _gain(study: str) -> Claim:
+    gaussian, discrete = _both(study)
+    more = resampled(gain, discrete, gaussian)
     said = PAPER["unregularized_mig_median_gain_percent"]["dsprites"]
-    kinds = {USUAL: _both("families")}
-    if _is_bright():
-        kinds[BRIGHT] = _both("brightness")
-    more = {kind: resampled(gain, discrete, gaussian) for kind, (gaussian, discrete) in kinds.items()}
-    return Claim(
-        "On dSprites the D-VAE's median MIG is far above the VAE's",
-        f"+{said} %",
-        "; ".join(f"{kind} {more[kind].told(0, ' %')}, {counted(*both)}" for kind, both in kinds.items()),
-        "; ".join(f"{kind}: {more[kind].verdict()}" for kind in kinds),
-        [],
-    )
+    title = "On dSprites the D-VAE's median MIG is far above the VAE's"
+    seen = f"{more.told(0, ' %')}, {counted(gaussian, discrete)}"
+    return Claim(title, f"+{said} %", seen, more.verdict(), [])
+
+
+def _usual_or_bright(study: str, models: Sequence[str], judged: Callable[[str], Claim]) -> dict[str, Claim]:
+    """A claim judged by a study and, where there are enough, by runs whose decoders begin at the mean brightness."""
+    bright = [of(read("brightness"), "dsprites", model) for model in models]
+    kinds = {USUAL: study} | ({f"on dSprites {BRIGHT}": "brightness"} if min(map(len, bright)) >= FEWEST else {})
+    return {kind: judged(name) for kind, name in kinds.items()}
 
 
 @judge
@@ -106,21 +88,39 @@ def brightness_lead() -> Claim:
 
 @judge
 def brightness() -> Claim:
-    """The same D-VAE with and without `--mean-bias`, by six metrics."""
-    runs = [of(read(study), "dsprites", "dvae") for study in ("families", "brightness")]
+    return _brighter("dvae", "families")
+
+
+@judge
+def factor_brightness() -> Claim:
+    return _brighter("factor-dvae", "penalties", gamma=10)
+
+
+@judge
+def total_correlation_brightness() -> Claim:
+    return _brighter("tc-dvae", "penalties", beta=4)
+
+
+def _brighter(model: str, study: str, **settings: Value) -> Claim:
+    """The same model with and without `--mean-bias`, by six metrics."""
+    runs = [of(read(one), "dsprites", model, **settings) for one in (study, "brightness")]
     found = {score: [numbers(some, score) for some in runs] for score in (*SIX_METRICS, *KL)}
-    more = {score: resampled(above, new, old) for score, (old, new) in found.items()}
+    found[EVENNESS] = [evenness(some) for some in runs]
+    more = {score: resampled(above, new, old) for score, (old, new) in found.items() if old and new}
     rows = [
-        (KL.get(score) or metric_title(score), *(f"{median(some):.3f}" for some in both), more[score].told())
-        for score, both in found.items()
+        (_title(score), *(f"{median(some):.3f}" for some in found[score]), one.told()) for score, one in more.items()
     ]
     return Claim(
-        "A D-VAE on dSprites has the larger MIG when its decoder begins at the images' mean brightness",
+        f"A {model_title(model)} on dSprites has the larger MIG when its decoder begins at the images' mean brightness",
         "ours to test",
         f"median MIG {more['mig'].told()}; {counted(*runs)}",
         more["mig"].verdict(),
         table(("score", USUAL, BRIGHT, "difference of medians"), rows),
     )
+
+
+def _title(score: str) -> str:
+    return score if score == EVENNESS else KL.get(score) or metric_title(score)
 
 
 def _both(study: str, **settings: Value) -> list[list[float]]:
@@ -145,9 +145,12 @@ def _lead_grows(title: str, paper: str, kinds: dict[str, list[list[float]]]) -> 
 
 @judge
 def factor() -> Claim:
-    return better(
-        "FactorDVAE has a larger MIG than FactorVAE on dSprites", "21.7 % against 17.4 %", "penalties", DATASETS, FACTOR
-    )
+    return beside(_usual_or_bright("penalties", FACTOR, _factor))
+
+
+def _factor(study: str) -> Claim:
+    title = "FactorDVAE has a larger MIG than FactorVAE on dSprites"
+    return better(title, "21.7 % against 17.4 %", study, DATASETS, FACTOR)
 
 
 @judge

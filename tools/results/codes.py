@@ -34,6 +34,19 @@ def kept(runs: Sequence[Run]) -> Mapping[str, Encoded]:
     return {run.name: _read(_file(run.name)) for run in runs if _file(run.name).exists()}
 
 
+def evenness(runs: Sequence[Run]) -> list[float]:
+    """How evenly models use their categories: the entropy of the likeliest over images, summed over latents, in nats.
+
+    Of the runs whose codes have been kept; a latent that gives all images one category adds nothing.
+    """
+    return [sum(map(_entropy, shown.categories.T)) for shown in kept(runs).values() if shown.categories is not None]
+
+
+def _entropy(categories: np.ndarray) -> float:
+    shares = np.unique(categories, return_counts=True)[1] / len(categories)
+    return float(-(shares * np.log(shares)).sum())
+
+
 def _file(name: str) -> Path:
     return FOLDER / f"{name}.npz"
 
