@@ -150,7 +150,7 @@ def read_run(folder: Path) -> Run:
 
 def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
     """Every setting under its name on the command line, as a table shows it."""
-    return {name: _flat_value(value) for name, value in flattened(settings).items()}
+    return {name: flat_value(value) for name, value in flattened(settings).items()}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:
@@ -170,8 +170,9 @@ def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]
             yield f"{prefix}{name}", value
 
 
-def _flat_value(value: Any) -> Value:
-    if isinstance(value, list) and all(map(_is_plain, value)):
+def flat_value(value: Any) -> Value:
+    """A setting's value as a table shows it."""
+    if isinstance(value, list | tuple) and all(map(_is_plain, value)):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else value
 
