@@ -81,6 +81,21 @@ def test_supervision_is_none_without_labels(tmp_path):
     assert run.value("latent") == "gaussian"
 
 
+def test_a_setting_that_lddr_did_not_have_yet_is_at_its_default(tmp_path):
+    """Else runs of two versions would seem to differ: seeds would not be compared, reports would part them."""
+    new, old = made(tmp_path, METRICS), made(tmp_path / "old", METRICS, seed=1)
+    content = json.loads((old / "config.json").read_text())
+    del content["settings"]["networks"]["mean_bias"]
+    (old / "config.json").write_text(json.dumps(content))
+    one, other = read_run(new), read_run(old)
+    assert other.settings["mean_bias"] == "false"
+    assert one.settings | {"seed": 1} == other.settings
+    assert "labels" not in other.settings
+    content["settings"]["model"] = "of my own"
+    (old / "config.json").write_text(json.dumps(content))
+    assert "mean_bias" not in read_run(old).settings
+
+
 def test_runs_are_found_at_any_depth_but_not_inside_runs(tmp_path):
     inside = made(tmp_path, {}, seed=0)
     made(inside / "tensorboard", {}, seed=9)

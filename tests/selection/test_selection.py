@@ -243,16 +243,6 @@ def test_seeds_are_compared_within_their_settings():
     assert selection.left_out == {"has no other seed of the same settings to be compared with": ["runs/04"]}
 
 
-def test_a_setting_that_is_new_in_lddr_parts_no_seeds():
-    """Runs of an older version lack it, which is its default."""
-    models = {number: categorical(draws(0)) for number in range(4)}
-    runs = [made(0, {}), made(1, {}, mean_bias="false"), made(2, {}, mean_bias="true"), made(3, {}, model="of my own")]
-    selection = select(runs, "agreement", shown(models))
-    assert {place.run for place in selection.ranking} == {"runs/00", "runs/01"}
-    (left_out,) = selection.left_out.values()
-    assert left_out == ["runs/02", "runs/03"]
-
-
 def test_idle_latents_do_not_count():
     categories = draws(0)
     idle = np.concatenate([categories[:, :2], np.full((1000, 1), 32)], axis=1)

@@ -11,7 +11,7 @@ from lddr.data.dataset import stream
 from lddr.files import written_whole
 from lddr.report.drawing.curves import logged
 from lddr.report.drawing.latent_grid import axis_angle, grid_turn, space_of
-from lddr.runs.index import Run, Value
+from lddr.runs.index import Run, Value, completed
 from lddr.trained import Trained
 from lddr.training.learner import Learner
 
@@ -124,7 +124,7 @@ def _run(row: dict[str, str]) -> Run:
     settings = {name.removeprefix(SETTING): _value(value) for name, value in row.items() if not name.startswith(SCORE)}
     scores = {name.removeprefix(SCORE): float(value) for name, value in row.items() if name.startswith(SCORE)}
     name = str(settings.pop("name"))
-    return Run(Path(name), "finished", {key: value for key, value in settings.items() if key not in OWN}, scores)
+    return Run(Path(name), "finished", completed({k: v for k, v in settings.items() if k not in OWN}), scores)
 
 
 def _value(text: str) -> Value:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from lddr.settings import flattened
 
 Value = str | int | float | None
 
-INDEX, FORMAT = ".index.json", 2  # the format is raised when other values are kept
+INDEX, FORMAT = ".index.json", 3  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "mean_picture")
@@ -136,6 +137,7 @@ def read_run(folder: Path) -> Run:
         odd = [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)]
         if nonsense := [*odd, *sorted(found.keys() - settings.keys())]:
             raise BrokenRunError(files.config_file, f"holds no usable value of {nonsense[0]!a}")
+        settings = completed(settings)
         if files.state == "training":
             return Run(folder, "training", settings, {})
         scores = flat_scores(files.scores)
@@ -150,7 +152,25 @@ def read_run(folder: Path) -> Run:
 
 def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
     """Every setting under its name on the command line, as a table shows it."""
-    return {name: flat_value(value) for name, value in flattened(settings).items()}
+    return {name: _flat_value(value) for name, value in flattened(settings).items()}
+
+
+def completed(settings: dict[str, Value]) -> dict[str, Value]:
+    """With the defaults of settings that lddr did not have yet: else runs of two versions would seem to differ."""
+    known = _defaults(str(settings.get("model")), settings.get("supervision") is not None)
+    return settings | {name: value for name, value in known.items() if name not in settings}
+
+
+@cache
+def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
+    """Of every setting that such runs can have."""
+    from lddr.config import settings_of
+    from lddr.models import models
+
+    if model not in models:  # somebody's own, not known here
+        return {}
+    rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
+    return {name: _flat_value(rule.default) for name, owner, rule in rules if is_supervised or owner != "supervision"}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:
@@ -170,8 +190,7 @@ def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]
             yield f"{prefix}{name}", value
 
 
-def flat_value(value: Any) -> Value:
-    """A setting's value as a table shows it."""
+def _flat_value(value: Any) -> Value:
     if isinstance(value, list | tuple) and all(map(_is_plain, value)):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else value

@@ -1,10 +1,9 @@
 """Selectors by what other seeds of the same settings find as well."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING
 
-from lddr.runs.index import Run, Value, flat_value
+from lddr.runs.index import Run
 from lddr.selection.selector import Candidates, Verdict, mean_rank, selector, selectors
 
 if TYPE_CHECKING:
@@ -70,16 +69,4 @@ def among_seeds(
 
 
 def all_but_seed(run: Run) -> frozenset:
-    """Its settings; those it lacks, because lddr did not have them when it was trained, are at their defaults."""
-    settings = {**_defaults(str(run.value("model"))), **run.settings}
-    return frozenset((name, value) for name, value in settings.items() if name != "seed" and value is not None)
-
-
-@cache
-def _defaults(model: str) -> dict[str, Value]:
-    from lddr.config import settings_of
-    from lddr.models import models
-
-    if model not in models:  # of somebody's own, not known here
-        return {}
-    return {name: flat_value(rule.default) for name, one in settings_of(model).items() for rule in one.rules.values()}
+    return frozenset(item for item in run.settings.items() if item[0] != "seed")
