@@ -35,7 +35,7 @@ def gap_tells() -> Claim:
 
 
 def _with_gap(dataset: str) -> list[Run]:
-    runs = read("circles") if dataset == "circles" else read("families", "penalties")
+    runs = read("circles") if dataset == "circles" else read("families", "penalties", "choice")
     return [run for run in of(runs, dataset, *COMBINED) if "gap" in run.scores]
 
 
