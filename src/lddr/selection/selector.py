@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Verdict = float | str  # the number, or why this run has none
 Better = Literal["lower", "higher"]
 Needs = Literal["scores", "images"]  # images: every model encodes the same images of the dataset
-DEFAULT = "gap"  # the paper's, until the results name a winner
+DEFAULT = "gap"  # the paper's, and the winner by the rule of the results
 
 
 @dataclass(frozen=True)
