@@ -171,6 +171,23 @@ def test_codes_are_kept_and_given_back(tool, tmp_path, monkeypatch):
     assert not tool["codes"].kept([read_run(pretrained.HOME / "rooms-dvae")])
 
 
+def test_evenness_is_the_entropy_of_categories_over_images(tool, tmp_path, monkeypatch):
+    codes, run = tool["codes"], tool["table"].Run(Path("one"), "finished", {}, {})
+    monkeypatch.setattr(codes, "FOLDER", tmp_path)
+    assert codes.evenness([run]) == []  # its codes have not been kept
+    categories = np.stack([np.full(8, 5), np.arange(8) % 4], axis=1)  # one for all images, and four alike
+    np.savez(tmp_path / "one.npz", codes=categories / 8, categories=categories, confidence=np.ones(2))
+    assert codes.evenness([run]) == pytest.approx([np.log(4)])
+
+
+def test_kinds_of_runs_have_a_verdict_each(tool):
+    claim = tool["claims"].Claim("t", "p", "little", "not shown", ["| a |"])
+    other = tool["claims"].Claim("t", "p", "much", "shown", [])
+    found = tool["claims"].beside({"as usual": claim, "else": other})
+    assert (found.seen, found.verdict) == ("as usual little; else much", "as usual: not shown; else: shown")
+    assert found.details == ["**as usual**", "", "| a |"]
+
+
 def row(table, run):
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     first = {name: settings.pop(name) for name in table.FIRST}
