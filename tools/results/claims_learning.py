@@ -1,11 +1,11 @@
-"""What is claimed about labels, sample efficiency, and what happens while a model is trained."""
+"""What is claimed about sample efficiency, and what happens while a model is trained."""
 
 from collections.abc import Sequence
 from statistics import median
 
 import numpy as np
 from claims import DATASETS, Claim, NotYetError, judge, table
-from estimates import FEWEST, above, paired_ranks, resampled, share, together
+from estimates import FEWEST, paired_ranks, share, together
 from table import of, read
 
 from lddr.metrics.choice import SIX_METRICS
@@ -23,34 +23,6 @@ Sample efficiency is a ratio, the accuracy from 100 labels over that from 10 000
 labels has a small one. Rank correlations that tell whether it is the few labels or the many, added when the verdict was
 seen:"""
 FEW_OR_MANY = ("ratio, accuracy from 10 000", "MIG, accuracy from 10 000", "MIG, accuracy from 100")
-
-
-@judge
-def labels() -> Claim:
-    """Masked cross-entropy of the D-VAE against the better of the VAE's two losses."""
-    rows, found = [], []
-    runs = read("labels")
-    for count in (100, 1000):
-        kinds = {
-            (model, loss): scores_of(of(runs, "dsprites", model, supervision=loss, labels=count), "mig")
-            for model, loss in (("vae", "bce"), ("vae", "l2"), ("dvae", "cross-entropy"), ("dvae", "masked"))
-        }
-        if min(map(len, kinds.values())) < 2:
-            continue
-        rivals = max((kinds["vae", loss] for loss in ("bce", "l2")), key=median)
-        more = resampled(above, kinds["dvae", "masked"], rivals)
-        found.append((count, more))
-        rows.append((str(count), *(f"{median(values):.3f}" for values in kinds.values()), more.told(), more.verdict()))
-    if not found:
-        raise NotYetError
-    header = ("labels", "VAE, BCE", "VAE, L2", "D-VAE", "D-VAE, masked", "masked over the better VAE", "by itself")
-    return Claim(
-        "With a few labels the masked D-VAE is ahead of the VAEs",
-        "best method by median in most cases",
-        "; ".join(f"{count} labels: median MIG {more.told()}" for count, more in found),
-        together(more for _, more in found),
-        table(header, rows),
-    )
 
 
 @judge

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import long
 import numpy as np
+from claims_labels import labelled
 from pools import pools
 from table import RESULTS, of, read
 
@@ -40,6 +41,8 @@ def from_tables() -> None:
     runs = read("families", "penalties", "discrete")
     if runs:
         _save(scores_of_models([run for run in runs if run.value("supervision") is None]), RESULTS / "scores.png")
+    if read("labels"):
+        _drawn("semi-supervised", labelled(), RESULTS / "labels" / "wins.png")
     if pools():
         _save(selector_maps(), RESULTS / "selection" / "correlations.png")
     if any(len(steps) > 1 for steps in long.kinds().values()):
@@ -48,7 +51,10 @@ def from_tables() -> None:
 
 def _reported(name: str, runs: Sequence[Run], path: Path) -> None:
     datasets = dict.fromkeys(str(run.value("dataset")) for run in runs)
-    groups = [Group(name, tuple(of(runs, name)), {"dataset": name}) for name in datasets]
+    _drawn(name, [Group(name, tuple(of(runs, name)), {"dataset": name}) for name in datasets], path)
+
+
+def _drawn(name: str, groups: Sequence[Group], path: Path) -> None:
     try:
         _save(figures[name].make(groups).figure, path)
     except UndefinedError as why:

@@ -18,7 +18,13 @@ from lddr.runs.index import Run
 from lddr.sweeps.study import Study, read_study
 
 PAGE = RESULTS / "README.md"
-CLAIMS = ("claims_circles", "claims_models", "claims_gap", "claims_learning")  # modules, in the order of the page
+CLAIMS = (
+    "claims_circles",
+    "claims_models",
+    "claims_gap",
+    "claims_labels",
+    "claims_learning",
+)  # in the order of the page
 SHIPPED = RESULTS.parent / "studies"
 STUDIES = {
     "circles": "lddr sweep circles --scale quick --out runs/results",
