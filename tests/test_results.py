@@ -26,13 +26,15 @@ def tool(monkeypatch):
     known = set(sys.modules)
     monkeypatch.syspath_prepend(str(TOOL))
     import claims
+    import claims_labels
     import codes
     import estimates
+    import kinds
     import long
     import selection
     import table
 
-    modules = (claims, codes, estimates, long, selection, table)
+    modules = (claims, claims_labels, codes, estimates, kinds, long, selection, table)
     yield {module.__name__: module for module in modules}
     for name in set(sys.modules) - known:
         if getattr(sys.modules[name], "__file__", None) and str(TOOL) in str(sys.modules[name].__file__):
@@ -186,6 +188,74 @@ def test_kinds_of_runs_have_a_verdict_each(tool):
     found = tool["claims"].beside({"as usual": claim, "else": other})
     assert (found.seen, found.verdict) == ("as usual little; else much", "as usual: not shown; else: shown")
     assert found.details == ["**as usual**", "", "| a |"]
+
+
+def made_up(table, dataset, settings, scores):
+    """Five runs with these scores, a thousandth apart."""
+    return [
+        table.Run(
+            Path(f"{dataset}-{settings}-{seed}"),
+            "finished",
+            {"dataset": dataset, "supervision": None} | settings,
+            {name: value + seed / 1000 for name, value in scores.items()},
+        )
+        for seed in range(5)
+    ]
+
+
+def test_a_kind_wins_by_half_of_the_metrics_on_every_dataset(tool, monkeypatch):
+    latents = {"vae": "gaussian", "dvae": "categorical", "qlae": "quantised"}
+
+    def told(mig):
+        runs = [
+            run
+            for dataset in ("dsprites", "rooms")
+            for model, latent in latents.items()
+            for run in made_up(
+                tool["table"],
+                dataset,
+                {"model": model, "latent": latent},
+                {"mig": mig[dataset, model], "dci": 0.3 if model == "vae" else 0.2},
+            )
+        ]
+        monkeypatch.setattr(tool["kinds"], "read", lambda study: runs)
+        return "\n".join(tool["kinds"].told())
+
+    even = {(dataset, model): 0.1 for dataset in ("dsprites", "rooms") for model in latents}
+    shared = told(even | {("dsprites", "qlae"): 0.2, ("rooms", "dvae"): 0.2})
+    assert "VAE: **wins as a kind**" in shared  # by DCI, one metric of two, on both
+    assert "- MIG: QLAE before VAE by +0.100" in shared or "- MIG: QLAE before D-VAE by +0.100" in shared
+    assert "| 4 cases | mean place |" in shared
+    monkeypatch.setattr(tool["kinds"], "METRICS", ("mig",))
+    assert "**No kind wins.**" in told(even | {("dsprites", "qlae"): 0.2, ("rooms", "dvae"): 0.2})
+    both = told(even | {("dsprites", "qlae"): 0.2, ("rooms", "qlae"): 0.2})
+    assert "QLAE: **wins as a kind**" in both
+    assert "| QLAE | 1.0 | 2 |" in both
+
+
+def test_labels_are_judged_against_the_better_rival(tool, monkeypatch):
+    labels, table = tool["claims_labels"], tool["table"]
+    medians = {"vae": {"bce": 0.1, "l2": 0.3}, "dvae": {"cross-entropy": 0.15, "masked": 0.2}}
+    runs = [
+        run
+        for model, losses in medians.items()
+        for loss, value in losses.items()
+        for run in made_up(
+            table, "dsprites", {"model": model, "supervision": loss, "labels": 100}, {"mig": value, "dci": 1 - value}
+        )
+    ]
+    none = made_up(table, "dsprites", {"model": "dvae"}, {"mig": 0.15})
+    monkeypatch.setattr(labels, "read", lambda study: runs if study == "labels" else none)
+    first = labels.labels()
+    assert first.verdict == "the opposite"
+    assert first.seen.startswith("100 labels: median MIG −0.100")
+    shares = {line.split(" | ")[0]: line.split(" | ")[1].strip("| ") for line in first.details if " | " in line}
+    assert shares["| VAE, L2"] == shares["| VAE, BCE"] == "50"  # MIG the one, DCI the other
+    assert labels.masking().verdict == "shown"
+    assert labels.some_labels().verdict == "not shown"
+    monkeypatch.setattr(labels, "read", lambda study: [])
+    with pytest.raises(tool["claims"].NotYetError):
+        labels.labels()
 
 
 def row(table, run):
