@@ -1,8 +1,12 @@
 """The presets of the D-VAE's discrete peers are what is published, in our units."""
 
 import pytest
+import torch
 
 from lddr.config import configure
+from lddr.data.load import load_dataset
+from lddr.training.feed import Feed
+from lddr.training.learner import Learner
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,25 @@ def test_quick_runs_keep_the_balance_and_the_papers_points_know_nothing_of_it():
 @pytest.mark.parametrize("model", ["fsq-ae", "qlae", "factor-qvae", "fsq+factor", "quantised+elbo", "codebook+tc"])
 @pytest.mark.parametrize("preset", ["paper", "quick"])
 def test_weights_begin_where_rounded_codes_learn(model, preset):
-    assert configure(model, "circles", preset).networks.initialiser == "uniform"
-    assert configure(model, "dsprites", preset).networks.initialiser == "truncated"
+    begun = [configure(model, dataset, preset).networks for dataset in ("circles", "dsprites")]
+    assert [networks.initialiser for networks in begun] == ["uniform", "truncated"]
+    assert all(networks.mean_bias for networks in begun)
     assert configure("dvae", "circles", preset).networks.initialiser == "truncated"
+    assert not configure("dvae", "dsprites", preset).networks.mean_bias
+
+
+def test_rounded_codes_learn_on_dark_pictures():
+    """Seed 1 is one of those whose codes all became the same, and stayed so, before decoders began at the brightness."""
+
+    def awake(**settings):
+        config = configure("fsq-ae", "dsprites", "quick", seed=1, **settings)
+        dataset = load_dataset("dsprites", config.resolution)
+        learner = Learner(config, dataset, torch.device("cpu"))
+        feed = Feed(learner, dataset)
+        for step in range(60):
+            learner.step(feed.inputs(step))
+        with torch.no_grad():
+            return int((learner.vae.encode(feed.inputs(60).images).z.std(dim=0) > 0).sum())
+
+    assert awake() > 5
+    assert awake(mean_bias=False) == 0

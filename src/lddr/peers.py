@@ -1,9 +1,9 @@
 """What the D-VAE's discrete peers are published with: settings of their trainings, and the balance of their losses.
 
 Their reconstruction is a mean over pixels and channels, ours is a sum: it is weighed so that their other weights hold
-as they are. The networks are ours, and begin as the D-VAE's do. Only on `circles` they begin as torch's: from there
-rounded codes learn, while with the others all become the same value within 50 steps and stay there. On dSprites it is
-the other way round.
+as they are. The networks are ours, and begin where rounded codes learn (docs/training.md): at the images' mean
+brightness, since on dark pictures all codes become the same value within 50 steps otherwise, and with the authors'
+weights, on `circles` with torch's.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[s
     if model.latent not in FAMILIES:
         return {}
     height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
-    begin = {"initialiser": "uniform" if dataset == "circles" else "truncated"}
+    begin = {"initialiser": "uniform" if dataset == "circles" else "truncated", "mean_bias": True}
     return begin | _balance(model, dataset, (side or height) ** 2 * channels, settings)
 
 

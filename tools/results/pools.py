@@ -75,8 +75,8 @@ class Pool:
 
 def gather(runs: Sequence[Run]) -> None:
     """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
-    codes.keep([run for run in runs if run.files.config.latent.is_discrete and run.value("supervision") is None])
-    everyone = [run for run in read(*STUDIES) if _takes_part(run)]
+    codes.keep([run for run in runs if _takes_part(run)])
+    everyone = [run for run in read(*STUDIES) if _takes_part(run) and "mig" in run.scores]
     for dataset in dict.fromkeys(str(run.value("dataset")) for run in runs):
         shown = codes.kept(of(everyone, dataset))
         members = [run for run in of(everyone, dataset) if run.name in shown]
@@ -91,7 +91,7 @@ def gather(runs: Sequence[Run]) -> None:
 
 
 def _takes_part(run: Run) -> bool:
-    return run.value("latent") == LATENT and run.value("supervision") is None and "mig" in run.scores
+    return run.value("latent") == LATENT and run.value("supervision") is None
 
 
 def _compared(runs: Sequence[Run], shown: list[Encoded]) -> Iterator[tuple[str, ...]]:
