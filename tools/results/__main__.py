@@ -41,6 +41,8 @@ def gather(folder: Path) -> None:
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["gather"]:
         gather(Path(arguments[1]))
+    if arguments != ["check"]:
+        figures.from_tables()
     text = page()
     if arguments == ["check"]:
         old = PAGE.read_text(encoding="utf-8")
@@ -50,7 +52,6 @@ def main(arguments: list[str]) -> int:
         return int(old != text)
     with written_whole(PAGE) as draft:
         draft.write_text(text, encoding="utf-8")
-    figures.from_tables()
     return 0
 
 

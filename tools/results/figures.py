@@ -6,6 +6,7 @@ from pathlib import Path
 import long
 import numpy as np
 from claims_labels import labelled
+from kinds import PICTURE
 from pools import pools
 from table import RESULTS, of, read
 
@@ -38,9 +39,10 @@ def from_tables() -> None:
     _reported(
         "metrics", [r for r in read("families") if r.value("supervision") is None], RESULTS / "families" / "metrics.png"
     )
-    runs = read("families", "penalties", "discrete")
-    if runs:
-        _save(scores_of_models([run for run in runs if run.value("supervision") is None]), RESULTS / "scores.png")
+    pictures = {RESULTS / "scores.png": of(read("families", "penalties"), "dsprites"), PICTURE: read("discrete")}
+    for path, runs in pictures.items():
+        if runs:
+            _save(scores_of_models(runs), path)
     if read("labels"):
         _drawn("semi-supervised", labelled(), RESULTS / "labels" / "wins.png")
     if pools():

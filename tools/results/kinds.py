@@ -7,7 +7,7 @@ from statistics import mean, median
 import costs
 from claims import Lines, table
 from estimates import FEW, FEWEST, SHOWN, Estimate, above, resampled
-from table import of, read
+from table import RESULTS, of, read
 
 from lddr.metrics.choice import SIX_METRICS
 from lddr.report.groups import scores_of
@@ -15,7 +15,9 @@ from lddr.report.palette import house_place
 from lddr.report.titles import dataset_title, metric_title, model_title
 from lddr.runs.index import Run
 
+PICTURE = RESULTS / "discrete" / "scores.png"
 METRICS = (*SIX_METRICS, "infomec", "mig_sup", "explicitness")
+TITLE = "Kinds of discreteness"
 RULE = """\
 Each model has the settings its authors published, and networks, data, steps and batches in common. A model comes first
 by a metric if its median is the largest; it **wins** if the whole interval of its lead over the second is above 0. It
@@ -32,7 +34,8 @@ def told() -> list[str]:
         return []
     scores = {name: _scores(of(runs, name)) for name in datasets}
     by_dataset = ["\n".join(_dataset(name, of(runs, name), scores[name])) for name in datasets]
-    return ["## Kinds of discreteness", RULE, "\n".join(_standing(scores)), *by_dataset]
+    picture = [f"![{TITLE}]({PICTURE.relative_to(RESULTS)})"] * PICTURE.exists()
+    return [f"## {TITLE}", RULE, "\n".join(_standing(scores)), *picture, *by_dataset]
 
 
 def _standing(scores: Mapping[str, Scores]) -> Lines:
