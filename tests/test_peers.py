@@ -89,7 +89,7 @@ def test_weights_begin_where_rounded_codes_learn(model, preset):
 
 
 def test_rounded_codes_learn_on_dark_pictures():
-    """Seed 1 is one of those whose codes all became the same, and stayed so, before decoders began at the brightness."""
+    """Seed 1 is one of those whose codes all became the same, and stayed so, without the mean brightness."""
 
     def awake(**settings):
         config = configure("fsq-ae", "dsprites", "quick", seed=1, **settings)

@@ -106,7 +106,7 @@ class Config(Settings):
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> "Config":
-        """The inverse of `as_dict`; a setting it does not know is refused, one it lacks has its default."""
+        """The inverse of `as_dict`; a setting it does not know is refused, one it lacks is what runs had before it."""
         try:
             if not isinstance(settings["dataset"], str):
                 raise TypeError("a dataset without a name")
@@ -116,7 +116,7 @@ class Config(Settings):
                 objective=_piece(objectives, settings["objective"]),
                 networks=Networks(**settings["networks"]),
                 training=Training(**settings["training"]),
-                supervision=settings["supervision"] and Supervision(**settings["supervision"]),
+                supervision=settings["supervision"] and Supervision(**BEFORE | settings["supervision"]),
                 resolution=settings["resolution"],
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -150,6 +150,7 @@ class Config(Settings):
 
 
 PARTS = ("latent", "objective", "networks", "training", "supervision")
+BEFORE = {"risk_of": "image"}  # what runs had before there was a setting, where it is not the default
 for _part, _piece_of in {"networks": Networks, "training": Training, "config": Config}.items():
     claims.claim(_part, _piece_of)
 

@@ -96,6 +96,17 @@ def test_a_setting_that_lddr_did_not_have_yet_is_at_its_default(tmp_path):
     assert "mean_bias" not in read_run(old).settings
 
 
+def test_labels_weigh_in_older_runs_what_they_did_then(tmp_path):
+    folder = made(tmp_path, model="vae", supervision="bce", labels=10)
+    assert read_run(folder).value("risk_of") == "batch"
+    content = json.loads((folder / "config.json").read_text())
+    del content["settings"]["supervision"]["risk_of"]
+    (folder / "config.json").write_text(json.dumps(content))
+    run = read_run(folder)
+    assert run.value("risk_of") == "image"
+    assert run.files.config.supervision.weight(64) == 1.0
+
+
 def test_runs_are_found_at_any_depth_but_not_inside_runs(tmp_path):
     inside = made(tmp_path, {}, seed=0)
     made(inside / "tensorboard", {}, seed=9)

@@ -156,7 +156,7 @@ def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
 
 
 def completed(settings: dict[str, Value]) -> dict[str, Value]:
-    """With the defaults of settings that lddr did not have yet: else runs of two versions would seem to differ."""
+    """With what runs had before a setting was there, mostly its default: else those of two versions would differ."""
     known = _defaults(str(settings.get("model")), settings.get("supervision") is not None)
     return settings | {name: value for name, value in known.items() if name not in settings}
 
@@ -164,13 +164,14 @@ def completed(settings: dict[str, Value]) -> dict[str, Value]:
 @cache
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
     """Of every setting that such runs can have."""
-    from lddr.config import settings_of
+    from lddr.config import BEFORE, settings_of
     from lddr.models import models
 
     if model not in models:  # somebody's own, not known here
         return {}
     rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
-    return {name: _flat_value(rule.default) for name, owner, rule in rules if is_supervised or owner != "supervision"}
+    found = [(name, rule.default) for name, owner, rule in rules if is_supervised or owner != "supervision"]
+    return {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:

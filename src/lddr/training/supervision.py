@@ -23,10 +23,10 @@ class Supervision(Settings):
     labels: int = setting(100, "How many labelled images; a share of them validates.", at_least=2)
     omega: float = setting(1.0, "Weight of the supervision.", at_least=0)
     risk_of: str = setting(
-        "image",
-        "What the weight multiplies: the loss of one labelled image, as in the paper's equation, or the sum over the "
-        "labelled batch, as in disentanglement_lib.",
-        choices=("image", "batch"),
+        "batch",
+        "What the weight multiplies: the sum over the labelled batch, as in disentanglement_lib, or the loss of one "
+        "labelled image, as in the paper's equation, which hardly makes a model heed its labels.",
+        choices=("batch", "image"),
     )
     label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
     validation_share: float = setting(0.1, "Share of the labelled images that do not train.", at_least=0, at_most=0.9)
