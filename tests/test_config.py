@@ -30,6 +30,14 @@ def test_the_defaults_are_the_papers():
     assert circles.networks.decoder == "broadcast"
 
 
+def test_a_new_default_takes_no_run_the_name_of_an_older_one():
+    """The name with the weight of before is the one that such runs had when it was the default."""
+    before, now = (configure("dvae", "dsprites", supervision="masked", risk_of=kind) for kind in ("image", "batch"))
+    assert configure("dvae", "dsprites", supervision="masked") == now
+    assert before.run_name == "dsprites_dvae_masked=100_omega=1_seed=0_d7293aa8"
+    assert now.run_name != before.run_name
+
+
 def test_a_setting_finds_its_place():
     config = configure("factor-dvae", "dsprites", gamma=20, seed=3, num_latents=6, width=16, kernels=[4, 4, 2, 2])
     assert config.objective.gamma == 20.0

@@ -132,11 +132,12 @@ class Config(Settings):
     def fingerprint(self) -> str:
         """Eight characters that are the same for the same settings and for no others.
 
-        What is at its default does not count, so that a setting that is new in lddr renames no run.
+        What is at its default, or as it was before there was the setting, does not count, so that a setting that is new
+        in lddr renames no run.
         """
         names = {"dataset": self.dataset, "latent": self.latent.name, "objective": self.objective.name}
         names |= {"supervision": self.supervision.loss} if self.supervision else {}
-        changes = {name: value for part in self.parts.values() for name, value in part.changes().items()}
+        changes = {name: value for part in self.parts.values() for name, value in part.changes(BEFORE).items()}
         return hashlib.sha256(json.dumps(names | changes, sort_keys=True).encode()).hexdigest()[:8]
 
     @property

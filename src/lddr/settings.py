@@ -7,6 +7,7 @@ from these declarations.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from lddr.errors import UserError, hint
@@ -90,9 +91,10 @@ class Settings:
         for name, rule in rules_of(self).items():
             object.__setattr__(self, name, rule.fitting(name, getattr(self, name)))
 
-    def changes(self) -> dict[str, Any]:
-        """The settings that are not at their defaults."""
-        return {name: value for name in rules_of(self) if (value := getattr(self, name)) != self.default_of(name)}
+    def changes(self, usual: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """The settings that are not as `usual`, where it says nothing at their defaults."""
+        values = {name: getattr(self, name) for name in rules_of(self)}
+        return {name: value for name, value in values.items() if value != usual.get(name, self.default_of(name))}
 
     @classmethod
     def default_of(cls, name: str) -> Any:

@@ -97,7 +97,7 @@ def page() -> str:
     for module in CLAIMS:
         import_module(module)
     judged, waiting = [], []
-    for judge in judges:
+    for judge in sorted(judges, key=lambda judge: CLAIMS.index(judge.__module__)):
         try:
             judged.append(judge())
         except NotYetError:

@@ -75,9 +75,10 @@ class Pool:
 
 def gather(runs: Sequence[Run]) -> None:
     """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
-    codes.keep([run for run in runs if _takes_part(run)])
+    own = [run for run in runs if _takes_part(run)]
+    codes.keep(own)
     everyone = [run for run in read(*STUDIES) if _takes_part(run) and "mig" in run.scores]
-    for dataset in dict.fromkeys(str(run.value("dataset")) for run in runs):
+    for dataset in dict.fromkeys(str(run.value("dataset")) for run in own):
         shown = codes.kept(of(everyone, dataset))
         members = [run for run in of(everyone, dataset) if run.name in shown]
         if len(members) < 2:
