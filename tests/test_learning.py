@@ -26,12 +26,12 @@ def test_200_steps_improve_the_bound_clearly(model, tmp_path):
         "factor": {"discriminator_width": 100},
         "tripod": {"decoder": "deconvolution", "hessian_weight": 1e-4},  # decodes much; the weight published for MPI3D
     }.get(models[model].objective, {})
+    settings |= {"mean_bias": False}  # to become dark is most of what is learned in so few steps
     config = configure(model, "circles", "quick", resolution=16, width=8, steps=200, learning_rate=1e-3, **settings)
     first, last = read_log(run(config, tmp_path, QUIET) / "log.jsonl")
     untrained = 16 * 16 * np.log(2)  # a guess of one half for every pixel
     assert first["reconstruction"] < 0.8 * untrained
-    share = 0.95 if config.networks.mean_bias else 0.75  # to become dark is most of it, and some begin dark
-    assert last["reconstruction"] < share * first["reconstruction"]
+    assert last["reconstruction"] < 0.75 * first["reconstruction"]
 
 
 def test_a_single_categorical_latent_recovers_a_single_factor():
