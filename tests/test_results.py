@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from lddr.config import configure
+from lddr.metrics.evaluate import evaluate
 from lddr.runs import pretrained
 from lddr.runs.carry_out import run
 from lddr.runs.index import list_runs, read_run
@@ -15,6 +17,7 @@ from lddr.runs.machine import Machine
 from lddr.selection.encoding import encode
 from lddr.selection.selector import DEFAULT
 from lddr.sweeps.study import read_study
+from lddr.trained import Trained
 
 ROOT = Path(__file__).parents[1]
 TOOL = ROOT / "tools" / "results"
@@ -118,6 +121,20 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     assert not table.read("other")
     table.borrow("other", ["own"], {run.name, "x"}, {"mig"})
     assert [one.scores for one in table.read("other")] == [{"mig": 0.5}]
+
+
+def test_what_tied_latents_know_is_kept_beside_what_others_do(tool, tmp_path):
+    small = {"width": 4, "steps": 100, "batch_size": 8, "num_latents": 7}
+    config = configure("dvae", "rooms", preset="quick", supervision="masked", labels=20, **small)
+    run(config, tmp_path, Machine("cpu", 1, quiet=True))
+    (found,) = list_runs(tmp_path)
+    entries = evaluate(found.files.dataset, Trained.load(found.folder), ("mig",), quiet=True)
+    found.files.add_scores(entries)
+    (found,) = list_runs(tmp_path)
+    row, information = tool["table"]._row(found, {}), entries["mig"]["mutual_information"]
+    names = found.files.dataset.space.names
+    assert [float(row[f"score tied.{name}"]) for name in names] == pytest.approx(np.diag(information), rel=1e-5)
+    assert [float(row[f"score free.{name}"]) for name in names] == pytest.approx(information[6], rel=1e-5)
 
 
 SMALL = """
@@ -253,6 +270,10 @@ def test_labels_are_judged_against_the_better_rival(tool, monkeypatch):
     assert shares["| VAE, L2"] == shares["| VAE, BCE"] == "50"  # MIG the one, DCI the other
     assert labels.masking().verdict == "shown"
     assert labels.some_labels().verdict == "not shown"
+    assert not any("tied" in line for line in first.details)  # nothing is known of it
+    for one in runs:
+        one.scores.update({"tied.x": one.scores["mig"], "free.x": 2 * one.scores["mig"]})
+    assert "| D-VAE, masked | 100 | 0.20 and 0.40 |" in labels.labels().details
     monkeypatch.setattr(labels, "read", lambda study: [])
     with pytest.raises(tool["claims"].NotYetError):
         labels.labels()

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from lddr.data.dataset import stream
@@ -22,6 +23,7 @@ CONFIDENCE, SAMPLES = "gap.confidence.first", 256
 LEFT_OUT = ("threads", "mean_picture")
 SETTING, SCORE = "set ", "score "  # what column names begin with
 MIG = SCORE + "mig"
+TIED, FREE = "tied.", "free."  # what scores begin with of latents that have labels of a factor, or none
 
 
 def scores_file(study: str) -> Path:
@@ -93,7 +95,7 @@ def _row(run: Run, old: dict[str, str]) -> dict[str, str]:
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     row = {name: settings.pop(name) for name in FIRST}
     row |= {SETTING + name: value for name, value in settings.items()}
-    scores = run.scores | _beginning(run) | _angle(run)
+    scores = run.scores | _beginning(run) | _angle(run) | _ties(run)
     if run.value("latent") == "categorical":
         before = old.get(SCORE + CONFIDENCE)
         scores[CONFIDENCE] = float(before) if before else _first_confidence(run)
@@ -118,6 +120,16 @@ def _angle(run: Run) -> dict[str, float]:
     if run.value("dataset") != "circles":
         return {}
     return {"angle": axis_angle(space_of(run)), "turn": grid_turn(space_of(run))}
+
+
+def _ties(run: Run) -> dict[str, float]:
+    """With labels: the nats about each factor in the latent tied to it, and the most that a latent tied to none has."""
+    if run.value("supervision") is None:
+        return {}
+    information = np.array(run.files.metrics["mig"]["mutual_information"])  # (latents, factors)
+    names = run.files.dataset.space.names
+    found = {TIED: np.diag(information), FREE: information[len(names) :].max(axis=0, initial=0.0)}
+    return {kind + name: float(value) for kind, row in found.items() for name, value in zip(names, row, strict=True)}
 
 
 def _run(row: dict[str, str]) -> Run:
