@@ -279,6 +279,19 @@ def test_labels_are_judged_against_the_better_rival(tool, monkeypatch):
         labels.labels()
 
 
+def test_what_was_in_the_way_of_labels_makes_the_mig_larger_when_taken_away(tool, monkeypatch):
+    labels, table = tool["claims_labels"], tool["table"]
+    masked = {"model": "dvae", "supervision": "masked", "labels": 1000}
+    usual = made_up(table, "dsprites", masked, {"mig": 0.2, "tied.x": 2.0, "free.x": 1.0})
+    changed = made_up(table, "dsprites", masked | {"mean_bias": "true"}, {"mig": 0.3, "tied.x": 1.9, "free.x": 0.3})
+    monkeypatch.setattr(labels, "read", lambda study: usual if study == "labels" else [])
+    assert not any("taken away" in line for line in labels._repeated())  # no such runs yet
+    monkeypatch.setattr(labels, "read", lambda study: usual if study == "labels" else changed)
+    (found,) = [line for line in labels._repeated() if line.startswith("| from the mean brightness")]
+    assert found.startswith("| from the mean brightness | 0.302 | +0.100 ")
+    assert found.endswith("| 5 | shown | 1.90 and 0.30 |")
+
+
 def row(table, run):
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     first = {name: settings.pop(name) for name in table.FIRST}
