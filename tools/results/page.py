@@ -42,9 +42,10 @@ STUDIES = {
 INTRODUCTION = """\
 # Results
 
-The paper's claims, held against runs of our own. Every run is the `quick` preset (small networks at 32x32, 2 000 steps
-on `circles` and 10 000 on `dsprites` and `rooms`, against the paper's 64x64 and 300 000 steps) on one core: what is
-shown here is shown for small models trained briefly; what is not may still be true of large ones trained long.
+The paper's claims, held against runs of our own. They are the `quick` preset (small networks at 32x32, 2 000 steps on
+`circles` and 10 000 on `dsprites` and `rooms`, against the paper's 64x64 and 300 000 steps) on one core: what is shown
+here is shown for small models trained briefly; what is not may still be true of large ones trained long. Four have
+[the paper's own settings](#with-the-papers-own-settings), as far as they have got.
 
 The [rules](#rules) of judgement were fixed before looking, and it is said where they were not. The page is made by
 `python tools/results` from the tables beside it, a row for each run; `python tools/results gather runs/results` adds
