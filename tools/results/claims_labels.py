@@ -24,11 +24,9 @@ KINDS = {
 }
 LAST = ("runs", "by itself")
 WINS = "Share of {} cases, in percent, in which a method is best (a case is a metric; equals share it):"
-
 REPEATED = """\
 Why, looked for when the verdict with 1 000 labels had been seen: the median information in nats about a factor in the
-latent tied to it, and the most that one latent has of those tied to none. The MIG falls by what the second has."""
-
+latent tied to it, and the most that one latent has of those tied to none. The MIG subtracts the second most."""
 TAKEN_AWAY = """\
 What may be in the D-VAE's way, taken away: latents that settle on one category because pictures are dark, and labels
 learned by heart because 64 images' risk is heavy. It was in its way if the MIG becomes larger, by the rule of verdicts,
