@@ -69,15 +69,6 @@ def beginnings() -> Claim:
 
 
 @judge
-def longer() -> Claim:
-    return _lead_grows(
-        "On dSprites the D-VAE's lead in MIG grows with training",
-        "not said; its models are trained for 300 000 steps",
-        {"after 10 000 steps": _both("families"), "after 40 000": _both("longer")},
-    )
-
-
-@judge
 def brightness_lead() -> Claim:
     return _lead_grows(
         "On dSprites the D-VAE's lead in MIG is larger when decoders begin at the images' mean brightness",

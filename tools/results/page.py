@@ -34,7 +34,6 @@ STUDIES = {
     "ties": "lddr sweep results/ties/study.toml --out runs/results",
     "beginnings": "lddr sweep results/beginnings/study.toml --out runs/results",
     "brightness": "lddr sweep results/brightness/study.toml --out runs/results",
-    "longer": "lddr sweep results/longer/study.toml --out runs/results",
     "discrete": "lddr sweep results/discrete/study.toml --out runs/results",
     "efficiency": "lddr sweep results/efficiency/study.toml --out runs/results",
     "choice": "lddr sweep results/choice/study.toml --out runs/results",
