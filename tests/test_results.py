@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, spearmanr
 
 from lddr.config import configure
 from lddr.metrics.evaluate import evaluate
@@ -135,6 +135,19 @@ def test_what_tied_latents_know_is_kept_beside_what_others_do(tool, tmp_path):
     names = found.files.dataset.space.names
     assert [float(row[f"score tied.{name}"]) for name in names] == pytest.approx(np.diag(information), rel=1e-5)
     assert [float(row[f"score free.{name}"]) for name in names] == pytest.approx(information[6], rel=1e-5)
+
+
+def test_ranks_within_groups_are_those_of_each_by_itself(tool):
+    estimates, generator = tool["estimates"], np.random.default_rng(0)
+    one = generator.normal(size=(12, 2))
+    assert estimates.ranks_within([one]).value == pytest.approx(spearmanr(*one.T).statistic)
+    low = np.stack([np.arange(6.0), np.arange(6.0) + 10], axis=1)  # rises, above the other group
+    high = np.stack([np.arange(6.0) + 100, np.arange(6.0)], axis=1)
+    assert spearmanr(*np.concatenate([low, high]).T).statistic < 0
+    found = estimates.ranks_within([low, high])
+    assert (found.value, found.high, found.runs) == (pytest.approx(1), pytest.approx(1), 12)
+    mirrored = [group * [1, -1] for group in (one, low)]
+    assert estimates.ranks_within(mirrored).value == pytest.approx(-estimates.ranks_within([one, low]).value)
 
 
 SMALL = """

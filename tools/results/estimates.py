@@ -77,3 +77,23 @@ def paired_ranks(preference: Floats, truth: Floats) -> Estimate:
     nothing = float("nan")
     values = [nothing if value is None else value for value in (found.spearman, found.low, found.high)]
     return Estimate(values[0], values[1], values[2], found.runs)
+
+
+def ranks_within(groups: Sequence[Floats]) -> Estimate:
+    """Spearman's correlation of (runs, preference and truth) of groups, ranked in each by itself and put together."""
+    generator = np.random.default_rng(0)
+    drawn = [group[generator.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.nanquantile(_within(drawn), [tail, 1 - tail])
+    return Estimate(float(_within(groups)), float(low), float(high), sum(map(len, groups)))
+
+
+def _within(groups: Sequence[Floats]) -> Floats:
+    """Of (…, runs, 2); not a number where all preferences, or all truths, are equal."""
+    from scipy.stats import rankdata
+
+    centred = [rankdata(group, axis=-2) - (group.shape[-2] + 1) / 2 for group in groups]
+    ranks = np.concatenate(centred, axis=-2)
+    products = (ranks[..., :, None] * ranks[..., None, :]).sum(-3)  # (…, 2, 2)
+    with np.errstate(invalid="ignore"):
+        return products[..., 0, 1] / np.sqrt(products[..., 0, 0] * products[..., 1, 1])
