@@ -94,6 +94,26 @@ def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice(tool):
     assert chosen[0] == pytest.approx(np.median([alike[0, 1], alike[0, 2]]))  # of those it may choose from alone
 
 
+def test_among_seeds_of_one_kind_others_do_not_count(tool):
+    module, table = tool["selection"], tool["table"]
+    truth = np.append(2.0, np.random.default_rng(2).random(16))
+    kinds = ["dvae"] * 12 + ["factor-dvae"] * 5
+    runs = [
+        table.Run(Path(f"r{n}"), "finished", {"seed": n, "model": kind}, {"mig": value})
+        for n, (kind, value) in enumerate(zip(kinds, truth, strict=True))
+    ]
+    biased = truth + 10 * (np.array(kinds) == "factor-dvae")  # right within a kind, wrong between them
+    pool = module.Pool("d", runs, {"biased": biased, "wrong": -truth}, {})
+    largest, other = module._kinds(pool)
+    assert largest.tolist() == list(range(12))
+    assert other.tolist() == list(range(12, 17))
+    assert module.choosing(pool, "biased", 17).regret > 0.01
+    assert module.choosing(pool, "biased", 10, largest).regret == pytest.approx(0, abs=1e-12)
+    assert module._mean_of_kinds(pool, "biased", [other]) == pytest.approx(0, abs=1e-12)
+    worst = (truth[12:].max() - truth[12:].min()) / (truth[12:].max() - np.median(truth[12:]))
+    assert module._mean_of_kinds(pool, "wrong", [other]) == pytest.approx(worst)
+
+
 def test_the_default_is_the_winner_once_there_is_one(tool):
     assert (tool["selection"].winner() or "gap") == DEFAULT
 

@@ -10,11 +10,11 @@ from table import of, read
 from lddr.metrics.choice import measures
 from lddr.report.titles import dataset_title, metric_title
 from lddr.runs.index import Run
+from lddr.selection.selectors.seeds import all_but_seed
 
 COMBINED = ("dvae", "factor-dvae")  # what the paper chooses from
 OTHERS = ("tc-dvae", "beta-dvae")
 STUDIES = ("families", "penalties", "choice")
-KIND = ("model", "beta", "gamma", "mean_bias")
 LOOKED_AT = {
     "mig": "MIG",
     "sap": "SAP",
@@ -67,11 +67,10 @@ def _by_kind() -> list[str]:
 
 
 def _ranked_within(runs: Sequence[Run], score: str) -> Estimate | None:
-    kinds: dict[tuple[object, ...], list[tuple[float, float]]] = {}
+    kinds: dict[object, list[tuple[float, float]]] = {}
     for run in runs:
         if score in run.scores:
-            kind = tuple(map(run.value, KIND))
-            kinds.setdefault(kind, []).append((-run.scores["gap"], run.scores[score]))
+            kinds.setdefault(all_but_seed(run), []).append((-run.scores["gap"], run.scores[score]))
     groups = [np.array(some) for some in kinds.values() if len(some) >= FEWEST]
     return ranks_within(groups) if groups else None
 

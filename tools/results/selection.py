@@ -11,6 +11,7 @@ from claims import Lines, table
 from pools import Pool, pools
 
 from lddr.report.titles import dataset_title, metric_title
+from lddr.selection.selectors.seeds import all_but_seed
 
 SIZES = (5, 10, 20)  # models to choose from
 RULE_SIZE, DRAWS = 10, 5_000
@@ -18,6 +19,7 @@ EXACT = 50_000  # draws for the order by the rule: regrets to a hundredth
 OTHER = "dci"  # told beside the regret in MIG, which is what counts
 WANTED, ENOUGH = 3, 50  # datasets, and models of each, to name a winner
 HALVES, FEWER_DRAWS = 100, 200  # to see how sure the first place is
+FEW = 5  # seeds of the smallest kinds of models
 RULE = f"""\
 The rule: the winner has the lowest mean regret in MIG over datasets when it chooses from {RULE_SIZE} models at random.
 Regret is what the best of them has more than the chosen one, over what the best has more than their median: 0 is the
@@ -30,6 +32,13 @@ until then, by which `pipe` came 0.005 before `gap`; more sets tell that the two
 A selector that compares models compares those it may choose from, no others.
 How sure the first place is: how often the same selector has it when half of the models, at random, are left out. That
 was added when 21 models on Circles had been seen, the scores of `pipe` and `independence` there after that, too."""
+
+ONE_KIND = f"""\
+### Among seeds of one kind of model
+Kinds have [gaps of their own](#a-small-gap-goes-with-disentanglement), and many choose among seeds of one model alone.
+Regrets when there is one kind to choose from: the D-VAE, {RULE_SIZE} models at random; then the mean over all other
+kinds, {FEW} models each. Added when all of them had been seen, so nothing is judged by it; of ten models on rooms there
+is one choice alone."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ def told() -> list[str]:
     order, found = _ordered()
     parts = ["## Choosing a model without labels", RULE, _who_is_there(), "\n".join(_regrets(order, found))]
     parts += [_winner(order), "\n".join(_sizes(order[:6])), "\n".join(_correlations(order)), _combination()]
-    return parts
+    return [*parts, ONE_KIND, "\n".join(_one_kind(order))]
 
 
 def winner() -> str | None:
@@ -134,6 +143,39 @@ def _correlations(order: Sequence[str]) -> Lines:
         lines += ["", f"Rank correlations with the metrics, {dataset_title(pool.dataset)}:", ""]
         lines += table(("selector", *map(metric_title, pool.metrics)), rows)
     return lines[1:]
+
+
+def _one_kind(names: Sequence[str]) -> Lines:
+    """What choosing among the seeds of the largest kind costs, on every dataset, and among those of each other kind."""
+    kinds = [_kinds(pool) for pool in pools()]
+    header, columns = ["selector", "mean regret"], []
+    for pool, (largest, *_) in zip(pools(), kinds, strict=True):
+        header.append(f"{dataset_title(pool.dataset)}, {len(largest)} D-VAEs")
+        columns.append({name: choosing(pool, name, RULE_SIZE, largest).regret for name in names})
+    mean = {name: float(np.mean([column[name] for column in columns])) for name in names}
+    for pool, (_, *others) in zip(pools(), kinds, strict=True):
+        if others:
+            header.append(f"{dataset_title(pool.dataset)}, {len(others)} other kinds")
+            columns.append({name: _mean_of_kinds(pool, name, others) for name in names})
+    rows = [
+        (name, f"{mean[name]:.2f}", *(f"{column[name]:.2f}" for column in columns))
+        for name in sorted(names, key=mean.get)
+    ]
+    return table(header, rows)
+
+
+def _kinds(pool: Pool) -> list[np.ndarray]:
+    """The models of each kind, the D-VAEs that begin as usual first: the largest kind everywhere."""
+    found: dict[object, list[int]] = {}
+    for place, run in enumerate(pool.runs):
+        found.setdefault(all_but_seed(run), []).append(place)
+    return [pool.everyone[some] for some in sorted(found.values(), key=len, reverse=True) if len(some) >= FEW]
+
+
+def _mean_of_kinds(pool: Pool, selector: str, kinds: Sequence[np.ndarray]) -> float:
+    """Regret over several kinds, each weighed by what there is to lose."""
+    each = [choosing(pool, selector, FEW, some) for some in kinds]
+    return sum(one.lost for one in each) / sum(one.lost + one.gained for one in each)
 
 
 @dataclass(frozen=True)
