@@ -73,7 +73,8 @@ def training() -> Claim:
         if own := of(runs, dataset, "dvae"):
             kept = sum(all(run.scores[low] < run.scores[high] for low, high in rises.items()) for run in own)
             shares[dataset] = share(kept, len(own))
-            told = [f"{median(scores_of(own, name)):.3g}" for name in (*pairs[:4], *reversed(pairs[4:]))]
+            medians = [median(scores_of(own, name)) for name in (*pairs[:4], *reversed(pairs[4:]))]
+            told = [f"{float(f'{value:.3g}'):,g}" for value in medians]
             verdict = shares[dataset].verdict(50)
             rows.append((dataset_title(dataset), str(len(own)), *told, f"{kept} of {len(own)}", verdict))
     if not rows:

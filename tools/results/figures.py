@@ -109,5 +109,5 @@ def scores_by_step() -> Figure:
                 places, values, style, color=colour(model), label=f"{model_title(model)}, {weights}", markersize=3
             )
         axes.set(title=metric_title(score), xlabel="steps", ylim=(0, None))
-    panels[0].legend()
+    panels[-1].legend()
     return figure
