@@ -205,6 +205,7 @@ def test_a_run_is_scored_at_the_steps_it_reached(tool, tmp_path, monkeypatch):
     last = tool["long"].kinds()["dvae", "truncated"][-1]
     assert (len(tool["long"].read()), last.step) == (2, later)
     assert 0 <= last.score("mig") <= 1
+    assert 0 < last.score("information") <= last.score("kl") + 1  # logged of batches, not of the same images
     assert "circles" not in tool["long"].told()[1]
     assert f"| D-VAE | truncated | {later} |" in tool["long"].told()[1]
 
@@ -214,11 +215,12 @@ def test_beginnings_are_compared_at_the_steps_that_both_reached(tool, tmp_path, 
     monkeypatch.setattr(long, "FILE", tmp_path / "steps.csv")
     reached = [("truncated", 100, 0.3), ("truncated", 200, 0.1), ("truncated", 300, 0.7)]
     reached += [("uniform", 110, 0.2), ("uniform", 210, 0.15)]
-    rows = [["dvae", weights, "0", str(step), str(mig), "1", "50", "7", weights] for weights, step, mig in reached]
+    rows = [["dvae", weights, "0", str(step), str(mig), "1", "50", "7", "", weights] for weights, step, mig in reached]
     tool["table"].write(long.FILE, long.COLUMNS, rows)
     lines = long.told()[-1].splitlines()
     assert lines[2].startswith("| D-VAE | 100 and 110 | 0.300 | 0.200 | 0.100 |")
     assert lines[3].startswith("| D-VAE | 200 and 210 | 0.100 | 0.150 | 0.050 |")
+    assert lines[3].endswith("| 57.0 and 57.0 |")
     assert len(lines) == 4
 
 

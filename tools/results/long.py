@@ -8,10 +8,12 @@ from statistics import median
 
 import torch
 from claims import Lines, numbers, table
+from scipy.stats import entropy
 from table import RESULTS, of, write
 from table import read as read_runs
 
 from lddr.console import say, watched
+from lddr.data.dataset import Dataset, stream
 from lddr.metrics.evaluate import evaluate
 from lddr.report.titles import metric_title, model_title
 from lddr.runs.index import Run
@@ -23,15 +25,19 @@ from lddr.training.learner import Learner
 FILE, STUDY = RESULTS / "long" / "steps.csv", RESULTS / "long" / "study.toml"
 SCORES = ("mig", "modularity")
 LOGGED = ("reconstruction", "kl")
-COLUMNS = ("model", "initialiser", "seed", "step", *SCORES, *LOGGED, "name")
+INFORMATION, SHOWN = "information", 1_000  # nats that categories tell of images, of so many
+COLUMNS = ("model", "initialiser", "seed", "step", *SCORES, *LOGGED, INFORMATION, "name")
 INTRODUCTION = """\
 ## With the paper's own settings
 Networks of width 32 at 64x64 that are to be trained for 300 000 steps, as far as they have got, one seed each: a look
-at whether it still matters later how the weights begin, no evidence of who is ahead."""
+at whether it still matters later how the weights begin, no evidence of who is ahead. Information is what the categories
+of a D-VAE tell of 1 000 images; the rest of its KL is the price of categories that are used unevenly, as
+[dark pictures](../docs/training.md#dark-pictures) can leave them. It and the losses below were added when the KL had
+been seen."""
 APART = """\
 How far apart the two beginnings are in MIG, at first and now, beside how far apart two seeds are that begin alike (the
 median over pairs of the small models of `families`): what is no further apart than those may be chance. That yardstick
-was chosen when the longest run had 8 442 steps."""
+was chosen when the longest run had 8 442 steps. Losses are reconstruction error and KL."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +75,18 @@ def _row(run: Run, found: Checkpoint, logged: Mapping[str, float]) -> dict[str, 
     config, dataset = run.files.config, run.files.dataset
     learner = Learner(config, dataset, torch.device("cpu"))
     learner.restore(found.tensors)
-    entries = evaluate(dataset, Trained(config, learner.vae, dataset.image_shape), SCORES, jobs=1, quiet=True)
+    model = Trained(config, learner.vae, dataset.image_shape)
+    entries = evaluate(dataset, model, SCORES, jobs=1, quiet=True)
     row = {name: str(run.value(name)) for name in ("model", "initialiser", "seed", "name")} | {"step": str(found.step)}
     row |= {name: f"{entries[name]['score']:.6g}" for name in SCORES}
-    return row | {name: f"{logged[name]:.6g}" for name in LOGGED}
+    told = f"{_information(model, dataset):.6g}" if model.is_discrete else ""
+    return row | {name: f"{logged[name]:.6g}" for name in LOGGED} | {INFORMATION: told}
+
+
+def _information(model: Trained, dataset: Dataset) -> float:
+    """Of the categories about the images, summed over latents: what of the KL is not the price of uneven categories."""
+    posterior = model.posterior(dataset.draw(stream(0, "information"), SHOWN))  # (images, latents, categories)
+    return float((entropy(posterior.mean(0), axis=-1) - entropy(posterior, axis=-1).mean(0)).sum())
 
 
 def read() -> list[Reached]:
@@ -99,7 +113,15 @@ def told() -> list[str]:
         (model_title(model), weights, f"{one.step:,}", *(f"{one.score(name):.3f}" for name in SCORES), *_nats(one))
         for (model, weights), one in last.items()
     ]
-    header = ("model", "weights begin", "steps so far", *map(metric_title, SCORES), "reconstruction error", "KL")
+    header = (
+        "model",
+        "weights begin",
+        "steps so far",
+        *map(metric_title, SCORES),
+        "reconstruction error",
+        "KL",
+        "information",
+    )
     lines: Lines = table(header, rows)
     picture = RESULTS / "long" / "steps.png"
     lines += ["", "![MIG against steps](long/steps.png)"] * picture.exists()
@@ -115,8 +137,9 @@ def _beginnings() -> list[str]:
             first, second = (one.score("mig") for one in pair)
             steps = " and ".join(f"{one.step:,}" for one in pair)
             told = (f"{value:.3f}" for value in (first, second, abs(second - first), _seeds_apart(model)))
-            rows.append((model_title(model), steps, *told))
-    header = ("model", "steps", "truncated", "uniform", "apart", "two seeds apart")
+            losses = " and ".join(f"{sum(map(one.score, LOGGED)):.1f}" for one in pair)
+            rows.append((model_title(model), steps, *told, losses))
+    header = ("model", "steps", "truncated", "uniform", "apart", "two seeds apart", "losses")
     return [APART, "\n".join(table(header, rows))] if rows else []
 
 
@@ -126,4 +149,4 @@ def _seeds_apart(model: str) -> float:
 
 
 def _nats(one: Reached) -> tuple[str, ...]:
-    return tuple(f"{one.score(name):.1f}" for name in LOGGED)
+    return tuple(f"{one.score(name):.1f}" if one.row[name] else "–" for name in (*LOGGED, INFORMATION))
