@@ -109,9 +109,9 @@ def test_among_seeds_of_one_kind_others_do_not_count(tool):
     assert other.tolist() == list(range(12, 17))
     assert module.choosing(pool, "biased", 17).regret > 0.01
     assert module.choosing(pool, "biased", 10, largest).regret == pytest.approx(0, abs=1e-12)
-    assert module._mean_of_kinds(pool, "biased", [other]) == pytest.approx(0, abs=1e-12)
+    assert module._regret_over_kinds(pool, "biased", [other]) == pytest.approx(0, abs=1e-12)
     worst = (truth[12:].max() - truth[12:].min()) / (truth[12:].max() - np.median(truth[12:]))
-    assert module._mean_of_kinds(pool, "wrong", [other]) == pytest.approx(worst)
+    assert module._regret_over_kinds(pool, "wrong", [other]) == pytest.approx(worst)
 
 
 def test_the_default_is_the_winner_once_there_is_one(tool):

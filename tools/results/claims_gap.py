@@ -63,7 +63,7 @@ def _by_kind() -> list[str]:
         for score, title in LOOKED_AT.items():
             found = _ranked(claimed, score), _ranked_within(claimed, score), _ranked_within(every, score)
             rows.append((dataset_title(dataset), title, *map(_told, found)))
-    return table(("dataset", "score", "together", "within kinds", "within kinds, all categorical models"), rows)
+    return table(("dataset", "score", "together", "within kinds", "within kinds, with the others"), rows)
 
 
 def _ranked_within(runs: Sequence[Run], score: str) -> Estimate | None:

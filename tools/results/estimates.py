@@ -1,10 +1,10 @@
 """Numbers with the range that chance leaves them, and what they say about a claim: the rules, fixed before looking."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 RESAMPLES, CONFIDENCE = 10_000, 0.95
@@ -41,7 +41,7 @@ def together(estimates: Iterable[Estimate], limit: float = 0.0) -> str:
     return verdicts.pop() if len(verdicts) == 1 else OPEN
 
 
-def resampled(estimate: Callable[..., Floats], *groups: Sequence[float]) -> Estimate:
+def resampled(estimate: Callable[..., Floats], *groups: ArrayLike) -> Estimate:
     """Of groups of independent runs; `estimate` takes (…, runs) of each and is worked out over resamples of all."""
     generator = np.random.default_rng(0)
     arrays = [np.asarray(group, np.float64) for group in groups]
@@ -81,14 +81,10 @@ def paired_ranks(preference: Floats, truth: Floats) -> Estimate:
 
 def ranks_within(groups: Sequence[Floats]) -> Estimate:
     """Spearman's correlation of (runs, preference and truth) of groups, ranked in each by itself and put together."""
-    generator = np.random.default_rng(0)
-    drawn = [group[generator.integers(len(group), size=(RESAMPLES, len(group)))] for group in groups]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(_within(drawn), [tail, 1 - tail])
-    return Estimate(float(_within(groups)), float(low), float(high), sum(map(len, groups)))
+    return replace(resampled(_within, *groups), runs=sum(map(len, groups)))
 
 
-def _within(groups: Sequence[Floats]) -> Floats:
+def _within(*groups: Floats) -> Floats:
     """Of (…, runs, 2); not a number where all preferences, or all truths, are equal."""
     from scipy.stats import rankdata
 

@@ -113,16 +113,8 @@ def told() -> list[str]:
         (model_title(model), weights, f"{one.step:,}", *(f"{one.score(name):.3f}" for name in SCORES), *_nats(one))
         for (model, weights), one in last.items()
     ]
-    header = (
-        "model",
-        "weights begin",
-        "steps so far",
-        *map(metric_title, SCORES),
-        "reconstruction error",
-        "KL",
-        "information",
-    )
-    lines: Lines = table(header, rows)
+    nats = ("reconstruction error", "KL", "information")
+    lines: Lines = table(("model", "weights begin", "steps so far", *map(metric_title, SCORES), *nats), rows)
     picture = RESULTS / "long" / "steps.png"
     lines += ["", "![MIG against steps](long/steps.png)"] * picture.exists()
     return [INTRODUCTION, "\n".join(lines), *_beginnings()]

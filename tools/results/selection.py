@@ -36,9 +36,9 @@ was added when 21 models on Circles had been seen, the scores of `pipe` and `ind
 ONE_KIND = f"""\
 ### Among seeds of one kind of model
 Kinds have [gaps of their own](#a-small-gap-goes-with-disentanglement), and many choose among seeds of one model alone.
-Regrets when there is one kind to choose from: the D-VAE, {RULE_SIZE} models at random; then the mean over all other
-kinds, {FEW} models each. Added when all of them had been seen, so nothing is judged by it; of ten models on rooms there
-is one choice alone."""
+Regrets when there is one kind to choose from: the D-VAE, {RULE_SIZE} models at random; then all other kinds
+together, {FEW} models of each, which count by what there is to lose. Added when all of them had been seen, so nothing
+is judged by it; of ten models on rooms there is one choice alone."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _one_kind(names: Sequence[str]) -> Lines:
     for pool, (_, *others) in zip(pools(), kinds, strict=True):
         if others:
             header.append(f"{dataset_title(pool.dataset)}, {len(others)} other kinds")
-            columns.append({name: _mean_of_kinds(pool, name, others) for name in names})
+            columns.append({name: _regret_over_kinds(pool, name, others) for name in names})
     rows = [
         (name, f"{mean[name]:.2f}", *(f"{column[name]:.2f}" for column in columns))
         for name in sorted(names, key=mean.get)
@@ -172,7 +172,7 @@ def _kinds(pool: Pool) -> list[np.ndarray]:
     return [pool.everyone[some] for some in sorted(found.values(), key=len, reverse=True) if len(some) >= FEW]
 
 
-def _mean_of_kinds(pool: Pool, selector: str, kinds: Sequence[np.ndarray]) -> float:
+def _regret_over_kinds(pool: Pool, selector: str, kinds: Sequence[np.ndarray]) -> float:
     """Regret over several kinds, each weighed by what there is to lose."""
     each = [choosing(pool, selector, FEW, some) for some in kinds]
     return sum(one.lost for one in each) / sum(one.lost + one.gained for one in each)
