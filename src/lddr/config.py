@@ -32,7 +32,7 @@ class Networks(Settings):
         choices=("truncated", "uniform"),
     )
     mean_bias: bool = setting(
-        False, "Let the decoder's last bias begin at the images' mean brightness, so that no latent has to learn it."
+        False, "Initialise the decoder's output bias to the mean image brightness, so that no latent has to learn it."
     )
 
 
@@ -51,6 +51,12 @@ class Training(Settings):
     clip: float = setting(0.0, "The largest value that an element of a gradient may have; 0 for any.", at_least=0)
     reconstruction_weight: float = setting(
         1.0, "Weight of the reconstruction; (64 / resolution)^2 keeps the paper's balance with the rest.", above=0
+    )
+    min_contrast: float = setting(
+        0.0,
+        "Raise the reconstruction weight of low-contrast images until the mean image costs at least this many nats "
+        "more than a perfect copy (0 turns this off).",
+        at_least=0,
     )
     precision: str = setting(
         "fp32", "bf16 computes the networks in bfloat16; weights stay in float32.", choices=("fp32", "bf16")

@@ -43,7 +43,7 @@ def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[s
     if model.latent not in FAMILIES:
         return {}
     height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
-    begin = {"initialiser": "uniform" if dataset == "circles" else "truncated", "mean_bias": True}
+    begin = {"initialiser": "uniform" if dataset == "circles" else "truncated", "mean_bias": True, "min_contrast": 0.0}
     return begin | _balance(model, dataset, (side or height) ** 2 * channels, settings)
 
 

@@ -27,6 +27,21 @@ def bernoulli_reconstruction(logits: Tensor, images: Tensor) -> Tensor:  # (batc
     return torch.addcmul(softplus, logits, images, value=-1).sum() / len(logits)
 
 
+def bernoulli_entropy(images: Tensor) -> Tensor:  # (images, …) → (images,)
+    """Reconstruction cost of a perfect copy, which is not 0 for grey pixels: -Σ x log x + (1 - x) log(1 - x)."""
+    return (torch.special.entr(images) + torch.special.entr(1 - images)).flatten(1).sum(1)
+
+
+def mean_picture(images: Tensor) -> float:  # (images, …)
+    """Reconstruction of these images by their own mean, in nats per image."""
+    return float(bernoulli_entropy(images.double().mean(0, keepdim=True)))
+
+
+def contrast(images: Tensor) -> float:  # (images, …)
+    """How many nats per image the mean image costs more than a perfect copy: all that latents can gain."""
+    return mean_picture(images) - float(bernoulli_entropy(images.double()).mean())
+
+
 def gaussian_kl(mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, latents)
     """KL(N(μ, σ²) ‖ N(0, 1)) per latent: ½(μ² + σ² - 1 - log σ²)."""
     return 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)

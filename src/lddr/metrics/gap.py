@@ -58,7 +58,9 @@ def gap(
         raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
     penalty, extra = None, 0.0
     if variant == "authors":
-        penalty, extra = loss_penalty(trained), trained.config.training.reconstruction_weight - 1
+        from lddr.training.learner import reconstruction_weight
+
+        penalty, extra = loss_penalty(trained), reconstruction_weight(trained.config.training, dataset) - 1
     rows = []  # where the model is, read at the end
     for number in range(batches):
         rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))

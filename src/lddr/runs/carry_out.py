@@ -19,16 +19,16 @@ from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
-from lddr.runs.index import flat_settings
+from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.machine import Machine, free_cores
 from lddr.training.checkpoint import module_tensors, save_model
+from lddr.training.collapse import latent_use
 from lddr.training.feed import Feed, as_tensor
 from lddr.training.learner import Learner
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
 
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
-LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak of is learned
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
@@ -93,8 +93,8 @@ def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine)
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
     scores = elbo(learner.vae, dataset, learner.device)
-    if not machine.quiet:
-        _say_if_nothing_is_learned(scores, config)
+    if is_collapsed(scores):
+        say(_collapsed(scores, folder))
     folder.require(CONFIG, LOG, MODEL)
     scores |= learner.validation(feed.validation)
     folder.write_scores(scores)
@@ -118,26 +118,36 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
 def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
     """Noiseless reconstruction, KL and ELBO in nats per image, on images that are the same for every run.
 
-    Beside them what the mean of these pictures would reach: a model that does no better has learned nothing.
+    `mean_picture` is the reconstruction of a model that gives the mean of these images for each of them, `explained`
+    the share of what it costs more than a perfect copy that this model saves: 0 is a model that has learned nothing,
+    1 a perfect copy. `active_latents` encode something, `saturated_latents` are certain of one category for all images.
     """
-    sums, mean = torch.zeros(2, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+    sums, shown = torch.zeros(2, dtype=torch.float64), []
     for number in range(EVALUATION_BATCHES):
         drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)
         here = as_tensor(as_floats(drawn), torch.device("cpu"))
         images = here.to(device)
         logits, latent = vae(images)
-        mean = mean + here.double().mean(0) / EVALUATION_BATCHES
+        shown.append(here)
         sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).cpu().double()
     reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
-    trivial = float((torch.special.entr(mean) + torch.special.entr(1 - mean)).sum())
-    return {"elbo": -reconstruction - kl, "reconstruction": reconstruction, "kl": kl, "mean_picture": trivial}
+    images = torch.cat(shown)
+    trivial, contrast = terms.mean_picture(images), terms.contrast(images)
+    use = latent_use(vae, images.to(device))
+    return {
+        "elbo": -reconstruction - kl,
+        "reconstruction": reconstruction,
+        "kl": kl,
+        "mean_picture": trivial,
+        "explained": (trivial - reconstruction) / contrast if contrast else 0.0,
+        "active_latents": use.active,
+        "saturated_latents": use.saturated,
+    }
 
 
-def _say_if_nothing_is_learned(scores: dict[str, float], config: Config) -> None:
-    reached, trivial = scores["reconstruction"], scores["mean_picture"]
-    if reached > LEARNED * trivial:
-        steps, rate = config.training.steps, config.training.learning_rate
-        say(
-            f"this model has learned next to nothing: its pictures are {reached:.0f} nats from the images, one mean "
-            f"picture {trivial:.0f}; try more than {steps} steps, or another learning rate than {rate:g}"
-        )
+def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
+    return (
+        f"warning: {folder.path.name} has collapsed: its reconstructions ({scores['reconstruction']:.0f} nats) are no "
+        f"better than one mean image ({scores['mean_picture']:.0f} nats), and selectors will leave it out; try "
+        "--mean-bias, more --steps or another --learning-rate"
+    )

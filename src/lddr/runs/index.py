@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,17 @@ Value = str | int | float | None
 INDEX, FORMAT = ".index.json", 3  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
-TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "mean_picture")
+TRAINING_SCORES = (
+    "elbo",
+    "reconstruction",
+    "kl",
+    "validation_risk",
+    "mean_picture",
+    "explained",
+    "active_latents",
+    "saturated_latents",
+)
+LEAST_EXPLAINED = 0.01  # a model that explains less of its images is no better than the mean image
 
 
 @dataclass(frozen=True)
@@ -50,11 +60,21 @@ class Run:
         return last if len(last) == 8 and set(last) <= set("0123456789abcdef") else self.name
 
     @property
+    def collapsed(self) -> bool:
+        """Whether it is finished but has learned nothing: its reconstructions are no better than the mean image."""
+        return self.state == "finished" and is_collapsed(self.scores)
+
+    @property
     def files(self) -> RunFolder:
         return RunFolder(self.folder)
 
     def value(self, name: str) -> Value:
-        """A setting, a score, "state", "name", "run" or "folder"; None for what this run has not."""
+        """A setting, a score, "state", "name", "run" or "folder"; None for what this run has not.
+
+        The state of a finished run that has learned nothing is "collapsed".
+        """
+        if name == "state" and self.collapsed:
+            return "collapsed"
         if name in OWN:
             return str(getattr(self, name))
         return self.settings[name] if name in self.settings else self.scores.get(name)
@@ -63,6 +83,13 @@ class Run:
         """The value if it is a number."""
         value = self.value(name)
         return None if isinstance(value, str | None) else float(value)
+
+
+def is_collapsed(scores: Mapping[str, float]) -> bool:
+    """Whether these scores are of a model that is no better than the mean image; older runs have fewer of them."""
+    if "explained" in scores:
+        return scores["explained"] < LEAST_EXPLAINED
+    return scores.get("reconstruction", 0.0) >= scores.get("mean_picture", math.inf)
 
 
 def list_runs(root: str | Path) -> list[Run]:

@@ -7,12 +7,12 @@ from typing import Any
 from lddr.console import say
 from lddr.runs.index import TRAINING_SCORES, Run, Value
 
-NOT_HEADLINES = ("reconstruction", "kl", "mean_picture")  # the ELBO stands for them
+NOT_HEADLINES = ("reconstruction", "kl", "mean_picture", "explained", "active_latents", "saturated_latents")
 
 
 def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
     """The run, what it is, its state if one is not finished, the settings that differ, the scores."""
-    state = ["state"] if any(run.state != "finished" for run in runs) else []
+    state = ["state"] if any(run.value("state") != "finished" for run in runs) else []
     settings = [name for name in dict.fromkeys(name for run in runs for name in run.settings) if _differs(name, runs)]
     knobs = [name for name in settings if name not in ("dataset", "model", "latent", "objective", "seed")]
     seed = ["seed"] if "seed" in settings else []

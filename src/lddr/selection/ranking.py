@@ -10,6 +10,11 @@ from lddr.runs.index import Run, Value
 from lddr.selection.encoding import Encoded, RunEncoder
 from lddr.selection.selector import DEFAULT, Candidates, Selector, find_selector
 
+STATES = {
+    "training": "is not finished",
+    "broken": "is broken",
+    "collapsed": "has collapsed: its reconstructions are no better than the mean image",
+}
 COMPARABLE = ("dataset", "resolution", "checksum", "steps", "latent")  # else the numbers mean different things
 
 
@@ -46,7 +51,7 @@ def select(
 ) -> Selection:
     """Rank comparable runs by a selector (or "gap+udr", the mean rank by several); the first one is the choice."""
     selector = find_selector(by)
-    candidates = Candidates([run for run in runs if run.state == "finished"], encode or RunEncoder())
+    candidates = Candidates([run for run in runs if run.value("state") == "finished"], encode or RunEncoder())
     if selector.needs == "images":
         require_comparable(candidates.runs, selector)  # before minutes are spent on encoding
         candidates.look(quiet)
@@ -100,7 +105,7 @@ def _varied(runs: Sequence[Run]) -> dict[str, list[Value]]:
 
 
 def _left_out(runs: Sequence[Run], finished: Sequence[Run], verdicts: Sequence[float | str]) -> dict[str, list[str]]:
-    why = [(f"is {run.state}", run) for run in runs if run.state != "finished"]
+    why = [(STATES[str(run.value("state"))], run) for run in runs if run.value("state") != "finished"]
     why += [(verdict, run) for run, verdict in zip(finished, verdicts, strict=True) if isinstance(verdict, str)]
     reasons: dict[str, list[str]] = {}
     for reason, run in why:

@@ -7,7 +7,8 @@ from functools import reduce
 import torch
 from torch import Tensor, nn
 
-from lddr.config import Config
+from lddr import terms
+from lddr.config import Config, Training
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.latents.family import Latent
 from lddr.networks.coders import initialise
@@ -21,6 +22,7 @@ from lddr.training.inputs import Inputs, Labelled
 from lddr.training.replay import Body, Record, Recorded, Replayed, Step, on_own_stream, record_graph
 
 SEEN = 1024  # images, to know how bright they are
+SMALLEST_CONTRAST = 0.01  # nats: images that are all the same have none
 HEED_HALTED = ("cuda", "meta")  # where Adam's kernel is known to heed `halted`, so that nobody needs to look
 
 
@@ -36,6 +38,7 @@ class Learner:
         vae = build_vae(config, dataset).initialise(self._stream("weights"))
         if config.networks.mean_bias:
             vae.begin_at(mean_brightness(dataset))
+        self.reconstruction_weight = reconstruction_weight(config.training, dataset)
         vae.family.settle()
         self.vae = vae.to(device)
         self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
@@ -80,7 +83,6 @@ class Learner:
 
         No weight changes; an adversary's gradients are left where its optimiser finds them.
         """
-        training = self.config.training
         with self._precision():
             logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
             reconstruction = reconstruction_to_learn_by(logits, inputs.images)
@@ -89,7 +91,7 @@ class Learner:
             if inputs.labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(inputs.labelled.images))
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
-        weight = training.reconstruction_weight
+        weight = self.reconstruction_weight
         weighted = reconstruction if weight == 1 else weight * reconstruction
         loss = weighted + reduce(torch.add, penalties.values()) if penalties else weighted
         kl = mean_kl(latent)
@@ -168,6 +170,15 @@ class Learner:
 def mean_brightness(dataset: Dataset) -> Tensor:
     """Of every channel, (channels,), from images that are the same for every run."""
     return torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)).mean(axis=(0, 1, 2)))
+
+
+def reconstruction_weight(training: Training, dataset: Dataset) -> float:
+    """The weight that was set, raised where the images have less contrast than `min_contrast` asks for."""
+    if not training.min_contrast:
+        return training.reconstruction_weight
+    images = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)))
+    contrast = training.reconstruction_weight * max(terms.contrast(images), SMALLEST_CONTRAST)
+    return training.reconstruction_weight * max(1.0, training.min_contrast / contrast)
 
 
 def build_vae(config: Config, dataset: Dataset) -> VAE:

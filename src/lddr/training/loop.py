@@ -13,6 +13,7 @@ from lddr.errors import UserError
 from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine, OnLog
 from lddr.training import checkpoint
+from lddr.training.collapse import CollapseWatch
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 from lddr.training.ledger import LOG_EVERY, Ledger
@@ -34,6 +35,7 @@ def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hoo
         first, sums = found.step, found.tensors.get("sums")
     tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
     ledger, saved_at = Ledger(first, sums), time.monotonic()
+    watch = CollapseWatch(learner.vae, feed.dataset, learner.config)
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):
             ledger.add(learner.step(feed.inputs(step)))
@@ -45,6 +47,7 @@ def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hoo
             tracker.show(step + 1, ledger.latest)
             if logs:
                 tracker.record(step + 1, ledger.line() | learner.validation(feed.validation))
+                watch.look(step + 1)
             if saves:
                 tracker.sync()
                 folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
