@@ -1,4 +1,4 @@
-"""Make picture sets such as a user brings along: icons, letters, emoji, digits, photos, and shapes on three backgrounds.
+"""Make picture sets such as a user brings: icons, letters, emoji, digits, photos, and shapes on three backgrounds.
 
     python tools/picture_sets.py FOLDER [NAME ...]
 
@@ -80,7 +80,8 @@ def photos() -> Arrays:
     from sklearn.datasets import load_sample_images
 
     spec = find_spec("skimage")
-    assert spec is not None and spec.origin is not None, "pip install scikit-image"
+    if spec is None or spec.origin is None:
+        raise SystemExit("the photos come from scikit-image: pip install scikit-image")
     names = ("astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg", "motorcycle_left.png")
     folder = Path(spec.origin).parent / "data"
     whole = [*load_sample_images().images, *(np.asarray(Image.open(folder / name).convert("RGB")) for name in names)]

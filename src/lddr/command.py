@@ -15,7 +15,7 @@ def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     words += ["--preset", preset] if preset != PRESETS[0] else []
     words += ["--supervision", config.supervision.loss] if config.supervision else []
     for name, value in flags[preset].items():
-        words += [] if name in without else [f"--{name.replace('_', '-')}", _text(value)]
+        words += [] if name in without else _flag(name.replace("_", "-"), value)
     return words
 
 
@@ -35,8 +35,10 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     return None if None in flags.values() else flags
 
 
-def _text(value: Any) -> str:
-    """A value as it is written on the command line, with every digit."""
+def _flag(name: str, value: Any) -> list[str]:
+    """A setting as it is written on the command line, with every digit."""
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
     if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return repr(value) if isinstance(value, float) else str(value)
+        return [f"--{name}", ",".join(map(str, value))]
+    return [f"--{name}", repr(value) if isinstance(value, float) else str(value)]

@@ -9,10 +9,10 @@ from lddr.peers import peers_balance, peers_training
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
-# Small networks and a large learning rate that decays, so that fewer steps are needed. The output bias starts at the mean
-# brightness: without it, the latents of a discrete model saturate within a hundred steps on dark or light images. Torch's
-# initial weights are used where they help (docs/training.md). With ten latents on `rooms`, three encode the red, green
-# and blue of each hue: as many latents as factors are better there.
+# Small networks and a large learning rate that decays, so that fewer steps are needed. The output bias starts at the
+# mean brightness: without it, the latents of discrete models saturate within a hundred steps on dark or light images.
+# Torch's initial weights are used where they help (docs/training.md). With ten latents on `rooms`, three encode the
+# red, green and blue of each hue: as many latents as factors are better there.
 FAST = {"learning_rate": 1e-3, "schedule": "cosine", "mean_bias": True}
 SHORT = FAST | {"width": 16, "initialiser": "uniform"}
 SMALL = SHORT | {"resolution": 32}

@@ -16,7 +16,7 @@ from lddr.trained import Trained
 NAN, HUGE = float("nan"), 10**400
 pytestmark = pytest.mark.xdist_group("poisoned")  # in one process: what they spoil is trained once
 QUIET = Machine(device="cpu", threads=1, quiet=True)
-SMALL = {"preset": "quick", "resolution": 16, "width": 2, "steps": 100, "num_latents": 2}
+SMALL = {"preset": "quick", "resolution": 16, "width": 4, "steps": 400, "num_latents": 2, "learning_rate": 3e-3}
 
 
 @pytest.fixture(scope="module")

@@ -85,15 +85,15 @@ def test_a_setting_that_lddr_did_not_have_yet_is_at_its_default(tmp_path):
     """Else runs of two versions would seem to differ: seeds would not be compared, reports would part them."""
     new, old = made(tmp_path, METRICS), made(tmp_path / "old", METRICS, seed=1)
     content = json.loads((old / "config.json").read_text())
-    del content["settings"]["networks"]["mean_bias"]
+    del content["settings"]["training"]["min_contrast"]
     (old / "config.json").write_text(json.dumps(content))
     one, other = read_run(new), read_run(old)
-    assert other.settings["mean_bias"] == "false"
+    assert other.settings["min_contrast"] == 0.0
     assert one.settings | {"seed": 1} == other.settings
     assert "labels" not in other.settings
     content["settings"]["model"] = "of my own"
     (old / "config.json").write_text(json.dumps(content))
-    assert "mean_bias" not in read_run(old).settings
+    assert "min_contrast" not in read_run(old).settings
 
 
 def test_labels_weigh_in_older_runs_what_they_did_then(tmp_path):

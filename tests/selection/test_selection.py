@@ -76,11 +76,24 @@ def test_who_is_left_out_and_why():
     runs = [made(0, {"gap": 2.0}), made(1, {}), made(2, {"gap": 1.0}, "training"), made(3, {}, "broken"), made(4, {})]
     selection = select(runs, "gap", never)
     assert selection.chosen == "runs/00"
-    assert selection.left_out.pop("is training") == ["runs/02"]
+    assert selection.left_out.pop("is not finished") == ["runs/02"]
     assert selection.left_out.pop("is broken") == ["runs/03"]
     ((reason, folders),) = selection.left_out.items()
     assert "lddr evaluate RUN --metrics gap" in reason
     assert folders == ["runs/01", "runs/04"]
+
+
+def test_a_collapsed_model_is_never_chosen():
+    """Rounding costs it nothing, so its gap is the smallest of all."""
+    dead = made(0, {"gap": 0.0, "elbo": 9.0, "explained": -0.01, "reconstruction": 910.3, "mean_picture": 909.6})
+    old = made(1, {"gap": 0.0, "elbo": 9.0, "reconstruction": 910.3, "mean_picture": 909.6})  # of an older version
+    weak = made(2, {"gap": 3.0, "elbo": 1.0, "explained": 0.02, "reconstruction": 907.5, "mean_picture": 909.6})
+    for by in ("gap", "elbo", "gap+elbo"):
+        selection = select([dead, old, weak], by, never)
+        assert selection.chosen == "runs/02"
+        ((reason, folders),) = selection.left_out.items()
+        assert "no better than the mean image" in reason
+        assert folders == ["runs/00", "runs/01"]
 
 
 def test_ties_share_a_rank_and_go_by_name():
@@ -128,7 +141,7 @@ def test_nothing_to_choose_from_is_a_sentence():
         select([], "gap", never)
     with pytest.raises(UserError, match="nothing can be chosen by gap: runs/00 has no gap"):
         select([made(0, {})], "gap", never)
-    with pytest.raises(UserError, match=r"runs/00 is training \(and so on for 2 runs"):
+    with pytest.raises(UserError, match=r"runs/00 is not finished \(and so on for 2 runs"):
         select([made(0, {}, "training"), made(1, {}, "training")], "gap", never)
     with pytest.raises(UserError, match="did you mean 'gap'"):
         select([made(0, {})], "gape", never)

@@ -27,7 +27,10 @@ def main(arguments: list[str] | None = None) -> None:
     if words == ["--version"]:
         print(f"lddr {lddr.__version__}")
         return
-    import_module("lddr.cli.train").know_settings()
+    training = import_module("lddr.cli.train")
+    training.know_settings()
+    if words[:1] == ["train"]:
+        words = training.with_plain_flags(words)
     if "select" in words:
         import_module("lddr.cli.select").know_selectors()
     try:

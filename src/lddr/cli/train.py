@@ -103,15 +103,32 @@ def setting_flags() -> type:
         text = f"{each.help} ({', '.join(owners)})" if owners and "(" not in each.help else each.help
         hint = "(default: the dataset's)" if each.default == "None" else f"(default: the preset's, else {each.default})"
         metavar = f"{{{','.join(each.choices)}}}" if each.choices else _METAVARS[each.kind]
-        flags.append((name, _flag(text, metavar, hint)))
+        aliases = (f"--no-{name.replace('_', '-')}",) if each.kind is bool else None
+        flags.append((name, _flag(text, metavar, hint, aliases)))
     return make_dataclass("SettingFlags", [(name, flag, None) for name, flag in flags])
 
 
-_METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: "{true,false}"}
+_METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: ""}
 
 
-def _flag(text: str, metavar: str, hint: str) -> Any:
-    return Annotated[str | None, arg(help=text, metavar=metavar, help_behavior_hint=hint)]
+def _flag(text: str, metavar: str, hint: str, aliases: tuple[str, ...] | None = None) -> Any:
+    return Annotated[str | None, arg(help=text, metavar=metavar, help_behavior_hint=hint, aliases=aliases)]
+
+
+def with_plain_flags(words: list[str]) -> list[str]:
+    """`--mean-bias` and `--no-mean-bias` as `--mean-bias true` and `false`: every setting is a text with a value."""
+    from lddr.config import all_settings
+
+    switches = {f"--{name.replace('_', '-')}" for name, each in all_settings().items() if each.kind is bool}
+    plain: list[str] = []
+    for place, word in enumerate(words):
+        if word in switches and "".join(words[place + 1 : place + 2]).lower() not in ("true", "false"):
+            plain.append(f"{word}=true")
+        elif word.startswith("--no-") and (positive := f"--{word.removeprefix('--no-')}") in switches:
+            plain.append(f"{positive}=false")
+        else:
+            plain.append(word)
+    return plain
 
 
 @app.command

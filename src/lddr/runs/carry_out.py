@@ -147,7 +147,7 @@ def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
 
 def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
     return (
-        f"warning: {folder.path.name} has collapsed: its reconstructions ({scores['reconstruction']:.0f} nats) are no "
-        f"better than one mean image ({scores['mean_picture']:.0f} nats), and selectors will leave it out; try "
-        "--mean-bias, more --steps or another --learning-rate"
+        f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} nats) "
+        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; try more "
+        "--steps, --mean-bias or another --learning-rate"
     )

@@ -13,7 +13,7 @@ from lddr.selection.selector import DEFAULT, Candidates, Selector, find_selector
 STATES = {
     "training": "is not finished",
     "broken": "is broken",
-    "collapsed": "has collapsed: its reconstructions are no better than the mean image",
+    "collapsed": "has learned nothing: its reconstructions are no better than the mean image",
 }
 COMPARABLE = ("dataset", "resolution", "checksum", "steps", "latent")  # else the numbers mean different things
 

@@ -50,15 +50,15 @@ class CollapseWatch:
         if self._warned or not SATURATION_STEP <= step <= LAST_LOOK:
             return
         use = latent_use(self._vae, self._images)
-        if use.saturated == use.latents or (use.active == 0 and step >= INACTIVITY_STEP):
+        if use.active == 0 and (use.saturated or step >= INACTIVITY_STEP):
             say(warning(step, use, self._config))
             self._warned = True
 
 
 def warning(step: int, use: LatentUse, config: Config) -> str:
     """What is wrong with the latents at this step, and what to try."""
-    if use.saturated == use.latents:
-        what = f"all {use.latents} latents put every image into one category and get no gradient"
+    if use.saturated:
+        what = f"{use.saturated} of {use.latents} latents put every image into one category and get no gradient"
         slower = f"--learning-rate {config.training.learning_rate / 3:.2g}"
         remedy = slower if config.networks.mean_bias else "--mean-bias"
     else:

@@ -10,7 +10,7 @@ const PICTURES = 10; // of a traversal
 
 export async function showCompare(page, tokens, signal) {
   const table = await api.listRuns();
-  const runs = table.runs.filter((run) => value(table, run, "state") === "finished");
+  const runs = table.runs.filter((run) => ["finished", "collapsed"].includes(value(table, run, "state")));
   if (!runs.length) throw new Error("There is no finished run to compare.");
   const first = tokens[0] ?? (runs.find((run) => partner(run, runs, table).fits) ?? runs[0]).token;
   const second = tokens[1] ?? partner(runs.find((run) => run.token === first), runs, table).token;

@@ -10,6 +10,7 @@ export function heading(run, view) {
   const scores = FIRST.filter((name) => name in run.scores).map((name) => h("li", {}, `${name} `, h("b", {}, shown(run.scores[name]))));
   const { model, dataset, seed, steps } = run.settings; // a broken run may have none
   const facts = model ? [`${model} on ${dataset}`, `seed ${seed}`, `${steps} steps`] : [];
+  if (run.collapsed) facts.push("collapsed: no better than the mean image");
   return h(
     "div",
     { class: "heading" },

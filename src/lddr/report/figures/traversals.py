@@ -35,9 +35,10 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
 
 
 def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
-    """A masked D-VAE where there is one, else what comes nearest; of several, that with the lowest R_s or largest ELBO.
+    """A masked D-VAE where there is one, else what comes nearest; of several, the one with the best score.
 
-    The first dataset that has such a run is taken.
+    That is the lowest R_s, else the smallest gap, else the largest ELBO. A collapsed model is never taken, and the
+    first dataset that has such a run is.
     """
     kinds: list[Callable[[Run], bool]] = [
         lambda run: run.value("supervision") == "masked" and run.value("model") == "dvae",
@@ -47,7 +48,11 @@ def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
         lambda run: True,
     ]
     for kind, group in product(kinds, groups):
-        if members := [run for run in group.runs if kind(run)]:
-            score, sign = ("validation_risk", 1) if members[0].value("supervision") else ("elbo", -1)
-            return group, min(members, key=lambda run: (sign * run.scores.get(score, sign * inf), run.name))
+        if members := [run for run in group.runs if kind(run) and not run.collapsed]:
+            return group, min(members, key=_preference)
     raise UndefinedError("there is no finished run whose model could be shown")
+
+
+def _preference(run: Run) -> tuple[float, float, float, str]:
+    risk, gap, elbo = (run.scores.get(name) for name in ("validation_risk", "gap", "elbo"))
+    return inf if risk is None else risk, inf if gap is None else gap, inf if elbo is None else -elbo, run.name

@@ -18,7 +18,11 @@ from lddr.report.titles import dataset_title, method_title
 from lddr.runs.index import Run
 from lddr.runs.pretrained import is_shipped
 
-STATES = {"finished": "trained to the end", "training": "not trained to the end yet"}
+STATES = {
+    "finished": "trained to the end",
+    "training": "not trained to the end yet",
+    "collapsed": "collapsed: its reconstructions are no better than the mean image",
+}
 
 
 def write_card(run: Run, out: Path | None = None) -> tuple[Path, Missing]:
@@ -49,7 +53,7 @@ def _page(run: Run, pictures: Sequence[Picture], missing: Missing) -> str:
         Section("Do it again", code_card("Commands", [*commands(collect([run]).groups), show_command(run)])),
     ]
     title = f"{method_title(run)} on {dataset_title(str(run.value('dataset')))}"
-    return page(title, f"{run.name}, {STATES.get(run.state, f'broken: {run.reason}')}", sections)
+    return page(title, f"{run.name}, {STATES.get(str(run.value('state')), f'broken: {run.reason}')}", sections)
 
 
 def scores_card(runs: Sequence[Run], labels: Sequence[str]) -> str:

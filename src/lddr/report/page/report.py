@@ -65,6 +65,7 @@ def _page(
         Section("Tables", table_cards(shown) if shown else ""),
         Section("Figures", _which_runs(found) + gallery(others)),
         Section("What is missing", missing_card(missing)),
+        Section("Collapsed", _collapsed(found)),
         Section("Left out", facts_card("", {reason: some(names) for reason, names in found.left_out.items()})),
         Section("Settings", settings),
         Section("Runs", table_card(run_table(found.runs), tall=True)),
@@ -91,12 +92,20 @@ def _which_runs(found: Collection) -> str:
     return facts_card("", {"In the figures": shown, "Not in the figures": told}, warning=True)
 
 
+def _collapsed(found: Collection) -> str:
+    """Which runs have learned nothing; they count in the tables all the same."""
+    names = [run.name for run in found.runs if run.collapsed]
+    return facts_card("", {"No better than the mean image": some(names)}, warning=True) if names else ""
+
+
 def _told(found: Collection, num_tables: int, num_figures: int, missing: Missing) -> list[str]:
     """For the console."""
     lines = []
     for group in found.groups:
         setup = ", ".join(f"{name} {group.setup.get(name)}" for name in ("steps", "precision", "resolution"))
         lines.append(f"compared: {group.label}, {many(len(group.runs), 'run')} ({setup})")
+    if names := [run.name for run in found.runs if run.collapsed]:
+        lines.append(f"collapsed, no better than the mean image: {some(names)}")
     lines += [f"left out: {some(names)}: {reason}" for reason, names in found.left_out.items()]
     lines.append(f"made: {many(num_tables, 'table')}, {many(num_figures, 'figure')}")
     return lines + [f"missing: {title}: {reason}" for title, reason in missing.items()]
