@@ -27,7 +27,7 @@ CLAIMS = (
 )  # in the order of the page
 SHIPPED = RESULTS.parent / "studies"
 STUDIES = {
-    "circles": "lddr sweep circles --scale quick --out runs/results",
+    "circles": "lddr sweep results/circles/study.toml --out runs/results",
     "families": "lddr sweep results/families/study.toml --out runs/results",
     "penalties": "lddr sweep results/penalties/study.toml --out runs/results",
     "labels": "lddr sweep results/labels/study.toml --out runs/results",
