@@ -1,5 +1,7 @@
 """The presets of the D-VAE's discrete peers are what is published, in our units."""
 
+import math
+
 import pytest
 import torch
 
@@ -28,20 +30,28 @@ def test_qlae_as_published():
     training = config.training
     assert (training.weight_decay, training.learning_rate, training.batch_size) == (0.1, 1e-3, 128)
     assert (training.steps, training.schedule) == (200_000, "constant")
+    assert training.clip_of == "weights"  # gradients of biases and values are not clipped
 
 
 @pytest.mark.parametrize(
-    ("dataset", "information", "hessian"),
-    [("shapes3d", 1e-4, 1e-2), ("mpi3d_toy", 1e-8, 1e-4), ("dsprites", 1e-4, 1e-2)],
+    ("dataset", "latents", "information", "hessian"),
+    [
+        ("shapes3d", 12, 1e-4, 1e-2),
+        ("rooms", 12, 1e-4, 1e-2),
+        ("mpi3d_toy", 14, 1e-8, 1e-4),
+        ("dsprites", 10, 1e-4, 1e-2),
+    ],
 )
-def test_tripod_as_published(dataset, information, hessian):
+def test_tripod_as_published(dataset, latents, information, hessian):
     config = configure("tripod", dataset)
     objective, training = config.objective, config.training
     assert (objective.multi_information_weight, objective.hessian_weight) == (information, hessian)
     assert objective.kl_weight == 0
-    assert config.latent.num_categories == 12
+    assert (config.latent.num_categories, config.latent.num_latents) == (12, latents)  # twice the factors
+    assert config.latent == configure("fsq-ae", dataset).latent
     assert (training.learning_rate, training.batch_size, training.steps) == (2e-4, 64, 250_000)
     assert (training.clip, training.weight_decay, training.schedule) == (1, 0, "constant")
+    assert training.clip_of == "all"
 
 
 def test_factor_qvae_as_published():
@@ -51,9 +61,49 @@ def test_factor_qvae_as_published():
     assert config.training.reconstruction_weight == pytest.approx(1 / (64 * 64 * 3) / weight)
     assert config.objective.gamma == pytest.approx(1e-4 / weight)
     assert (config.latent.num_latents, config.latent.num_categories) == (12, 64)
-    assert (config.training.batch_size, config.training.steps) == (512, 100_000)
-    assert (config.training.learning_rate, config.training.schedule) == (1e-3, "cosine")
-    assert configure("qvae", "shapes3d").training == config.training
+    assert (config.training.batch_size, config.training.learning_rate) == (512, 1e-3)
+    network = config.objective.adversary(config.latent.numbers_shown).network.layers
+    assert [layer.out_features for layer in network if hasattr(layer, "out_features")] == 5 * [1000] + [2]
+    assert [layer.negative_slope for layer in network if hasattr(layer, "negative_slope")] == 5 * [0.2]
+
+
+def test_qvae_as_published():
+    qvae, factor_qvae = (configure(model, "shapes3d") for model in ("qvae", "factor-qvae"))
+    assert (qvae.training.batch_size, qvae.training.steps) == (256, 100_000)
+    assert qvae.latent == factor_qvae.latent
+    assert qvae.training.reconstruction_weight == factor_qvae.training.reconstruction_weight
+
+
+def test_factor_qvae_has_its_own_weights_and_latents_on_mpi3d():
+    """Mean over pixels + 5e-5 · mean KL of 14 latents + 1e-6 · TC."""
+    config, weight = configure("factor-qvae", "mpi3d_real"), 5e-5 / 14
+    assert config.latent.num_latents == 14
+    assert config.training.reconstruction_weight == pytest.approx(1 / (64 * 64 * 3) / weight)
+    assert config.objective.gamma == pytest.approx(1e-6 / weight)
+
+
+def test_both_schedules_of_qvae_end_after_50_000_steps():
+    """FactorQVAE stops there; QVAE trains for as long again, while its learning rate rises."""
+    for model, steps, last in (("qvae", 100_000, 1e-3), ("factor-qvae", 50_000, 0.0)):
+        training = configure(model, "shapes3d").training
+        rates = [training.learning_rate_at(step) for step in (0, 25_000, 50_000)]
+        assert rates == pytest.approx([1e-3, 5e-4, 0], abs=1e-12)
+        assert training.steps == steps
+        assert training.learning_rate_at(steps) == pytest.approx(last, abs=1e-12)
+
+
+def test_the_discriminator_of_factor_qvae_learns_as_its_model_does():
+    """Adam with torch's own betas, and at every step the model's learning rate."""
+    settings = {"resolution": 16, "num_latents": 2, "discriminator_width": 16, "batch_size": 8, "steps": 4}
+    config = configure("factor-qvae", "circles", **settings)
+    learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
+    feed, rates = Feed(learner, load_dataset("circles", 16)), []
+    for step in range(4):
+        learner.step(feed.inputs(step))
+        rates.append(learner.referee.learning_rate)
+    assert learner.referee.betas == (0.9, 0.999)
+    assert rates == pytest.approx([1e-3 * (1 + math.cos(math.pi * step / 4)) / 2 for step in range(4)])
+    assert rates == pytest.approx([config.training.learning_rate_at(step) for step in range(4)])
 
 
 def test_the_balance_of_factor_qvae_is_that_of_the_latents_there_are():

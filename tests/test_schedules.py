@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lddr.config import Training
 from lddr.schedules import cosine, linear
 
 finite = st.floats(-1e3, 1e3)
@@ -28,6 +29,17 @@ def test_cosine_is_that_of_torch():
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40, eta_min=2.0)
     for step in range(41):
         assert cosine(0.5, 2.0, step, 41) == pytest.approx(schedule.get_last_lr()[0], abs=1e-12)
+        optimizer.step()
+        schedule.step()
+
+
+@pytest.mark.parametrize("fall", [0, 100, 40, 7])
+def test_a_learning_rate_that_rises_again_is_that_of_torch(fall):
+    training = Training(steps=100, learning_rate=0.5, schedule="cosine", schedule_steps=fall)
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.5)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=fall or 100)
+    for step in range(100):
+        assert training.learning_rate_at(step) == pytest.approx(schedule.get_last_lr()[0], abs=1e-9)
         optimizer.step()
         schedule.step()
 

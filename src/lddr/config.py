@@ -47,8 +47,18 @@ class Training(Settings):
     schedule: str = setting(
         "constant", "Of the learning rate; cosine brings it down to 0 at the end.", choices=("constant", "cosine")
     )
+    schedule_steps: int = setting(
+        0,
+        "Steps in which a cosine schedule falls to 0, after which it rises again as torch's does; 0 for all steps.",
+        at_least=0,
+    )
     weight_decay: float = setting(0.0, "AdamW's, on weights and not on biases.", at_least=0)
     clip: float = setting(0.0, "The largest value that an element of a gradient may have; 0 for any.", at_least=0)
+    clip_of: str = setting(
+        "all",
+        "Clip all gradients, or only those of weights and not of biases and latent values.",
+        choices=("all", "weights"),
+    )
     reconstruction_weight: float = setting(
         1.0, "Weight of the reconstruction; (64 / resolution)^2 keeps the paper's balance with the rest.", above=0
     )
@@ -63,10 +73,12 @@ class Training(Settings):
     )
 
     def learning_rate_at(self, step: int) -> float:
-        """The schedule's; a cosine would be at 0 just after the last step."""
+        """The schedule's; a cosine over all steps would be at 0 just after the last."""
         if self.schedule == "constant":
             return self.learning_rate
-        return schedules.cosine(self.learning_rate, 0.0, step, self.steps + 1)
+        fall = self.schedule_steps or self.steps
+        since = abs((step + fall) % (2 * fall) - fall)  # steps from the nearest maximum
+        return schedules.cosine(self.learning_rate, 0.0, since, fall + 1)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ class Model:
     objective: str
     title: str
     paper: str = ""  # where it is from
+    unlike: str = ""  # what the preset `paper` does differently from it, besides the networks
 
     @property
     def family(self) -> type[LatentFamily]:
@@ -63,6 +64,12 @@ class Models(Registry[Model]):
 
 models = Models("model", homes=("lddr.latents", "lddr.objectives"))
 DVAE = "Friede et al. 2023"
+UNLIKE = {
+    "qvae": "Bernoulli likelihood, not a squared error; temperature 1, theirs falls from 1 to 0.37",
+    "factor-qvae": "as qvae; model and discriminator negatives share a batch of 512, theirs have 256 images each",
+    "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted has Mentzer's",
+    "tripod": "the Hessian penalty is normalised over the batch, theirs for each code",
+}
 for _name, _latent, _objective, _title, _paper in (
     ("vae", "gaussian", "elbo", "VAE", "Kingma & Welling 2014"),
     ("beta-vae", "gaussian", "beta", "β-VAE", "Higgins et al. 2017"),
@@ -84,4 +91,4 @@ for _name, _latent, _objective, _title, _paper in (
     ("qlae", "quantised", "autoencoder", "QLAE", "Hsu et al. 2023"),
     ("tripod", "fsq", "tripod", "Tripod", "Hsu et al. 2024"),
 ):
-    models.register(_name)(Model(_latent, _objective, _title, _paper))
+    models.register(_name)(Model(_latent, _objective, _title, _paper, UNLIKE.get(_name, "")))

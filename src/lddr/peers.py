@@ -14,14 +14,27 @@ from lddr.models import Model
 Point = tuple[str, str]  # latent, objective
 FAMILIES = ("fsq", "quantised", "codebook")
 TRIPOD: dict[str, Any] = {"learning_rate": 2e-4, "steps": 250_000}
-QLAE = {"learning_rate": 1e-3, "batch_size": 128, "steps": 200_000}
-QVAE = {"learning_rate": 1e-3, "schedule": "cosine", "batch_size": 512, "steps": 100_000, "num_latents": 12}
+QLAE = {"learning_rate": 1e-3, "batch_size": 128, "steps": 200_000, "clip_of": "weights"}
+# The learning rate is at its end after 50,000 steps, and rises again. FactorQVAE stops there: 100,000 steps of two
+# optimizers, which the authors' trainer adds up, are 50,000 of each.
+QVAE = {"learning_rate": 1e-3, "schedule": "cosine", "num_latents": 12}
+QVAE_ALONE = QVAE | {"batch_size": 256, "steps": 100_000, "schedule_steps": 50_000}
+FACTOR_QVAE = QVAE | {
+    "batch_size": 512,
+    "steps": 50_000,
+    "discriminator_layers": 5,
+    "discriminator_slope": 0.2,
+    "discriminator_learning_rate": 1e-3,
+    "discriminator_schedule": "model",
+    "discriminator_beta1": 0.9,
+    "discriminator_beta2": 0.999,
+}
 TRAINING: dict[Point, dict[str, Any]] = {
     ("fsq", "autoencoder"): TRIPOD,
     ("fsq", "tripod"): TRIPOD,
     ("quantised", "autoencoder"): QLAE,
-    ("codebook", "elbo"): QVAE,
-    ("codebook", "factor"): QVAE,
+    ("codebook", "elbo"): QVAE_ALONE,
+    ("codebook", "factor"): FACTOR_QVAE,
 }
 CLIP, DECAY = {"clip": 1.0}, {"weight_decay": 0.1}
 QUANTISATION, ON_DSPRITES = 0.01, 0.001  # weights of QLAE's two losses
@@ -30,12 +43,14 @@ ON_MPI3D = {"kl_weight": 0.0, "multi_information_weight": 1e-8, "hessian_weight"
 USUAL_LATENTS, USUAL_SHAPE = 10, (64, 64, 3)
 
 
-def peers_training(model: Model, dataset: str) -> dict[str, Any]:
-    """How long, in which steps and with how many latents a peer is trained; nothing for other points of the grid."""
-    point = (model.latent, model.objective)
-    settings = TRAINING.get(point, {})
+def peers_training(model: Model, dataset: str = "") -> dict[str, Any]:
+    """How long, in which steps and with how many latents a peer is trained; nothing for other points of the grid.
+
+    All of them have twice as many latents as there are factors.
+    """
+    settings = TRAINING.get((model.latent, model.objective), {})
     factors = len(datasets[dataset].space.factors) if dataset in datasets else 0
-    return settings | {"num_latents": 2 * factors} if point == ("quantised", "autoencoder") and factors else settings
+    return settings | {"num_latents": 2 * factors} if settings and factors else settings
 
 
 def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[str, Any]) -> dict[str, Any]:
@@ -50,21 +65,22 @@ def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[s
 def _balance(model: Model, dataset: str, numbers: int, settings: dict[str, Any]) -> dict[str, Any]:
     """For pictures of so many numbers.
 
-    FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels: all that is
-    divided here by what the KL of a latent weighs.
+    FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels (MPI3D:
+    5 · 10⁻⁵ and 10⁻⁶): all that is divided here by what the KL of a latent weighs.
     """
     weight = ON_DSPRITES if dataset == "dsprites" else QUANTISATION
-    latents = settings.get("num_latents", USUAL_LATENTS)
+    latents, is_mpi3d = settings.get("num_latents", USUAL_LATENTS), dataset.startswith("mpi3d")
     match model.latent, model.objective:
         case "fsq", "autoencoder" | "tripod":
-            penalties = ON_MPI3D if dataset.startswith("mpi3d") else ON_SHAPES3D
+            penalties = ON_MPI3D if is_mpi3d else ON_SHAPES3D
             return CLIP | penalties | {"reconstruction_weight": 1 / numbers}
         case "quantised", "autoencoder":
             return CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
         case "quantised", _:  # beside a reconstruction that is a sum
             return _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
         case "codebook", "elbo" | "factor":
-            return {"reconstruction_weight": 1000 * latents / numbers, "gamma": latents / 10}
+            inverse, ratio = (20_000, 50) if is_mpi3d else (1000, 10)  # of the KL's weight; how much less the TC's is
+            return {"reconstruction_weight": inverse * latents / numbers, "gamma": latents / ratio}
     return {}
 
 

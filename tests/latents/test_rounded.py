@@ -47,6 +47,35 @@ def test_fsq_against_the_formula(count):
     assert torch.equal(latent.sample, torch.nn.functional.one_hot(latent.sample.argmax(2), count).float())
 
 
+def mentzer(e, count):
+    """Quantised codes by the formulas of Mentzer et al.: bound, round, divide."""
+    half, offset = (count - 1) * (1 - 1e-3) / 2, 0.5 if count % 2 == 0 else 0.0
+    bounded = np.tanh(e + np.tan(offset / half)) * half - offset
+    return np.round(bounded) / (count // 2), bounded / (count // 2)
+
+
+@pytest.mark.parametrize("count", [2, 5, 8, 12])
+def test_shifted_fsq_against_the_formulas_of_mentzer(count):
+    layer = LatentLayer(FiniteScalar(num_latents=3, num_categories=count, bound="shifted"))
+    outputs = 2 * numbers(200, 3)
+    expected, code = mentzer(outputs.double().numpy(), count)
+    assert np.allclose(layer(outputs).z, expected, atol=1e-6)
+    assert np.allclose(layer(outputs, hard=False).z, code, atol=1e-6)
+    values = layer.family.values(layer)[0]
+    assert (values.min().item(), values.max().item()) == pytest.approx((-1, 1 if count % 2 else 1 - 2 / count))
+    assert values.abs().min() < 1e-6  # 0 is one of them
+    assert layer.family.prior_variance == pytest.approx(values.var(correction=0).item(), rel=1e-5)
+
+
+def test_the_two_forms_of_fsq_put_a_third_of_normal_codes_elsewhere():
+    outputs = numbers(20_000, 1)
+    symmetric, shifted = (
+        LatentLayer(FiniteScalar(num_latents=1, bound=bound))(outputs).sample.argmax(2)
+        for bound in ("symmetric", "shifted")
+    )
+    assert (symmetric != shifted).float().mean().item() == pytest.approx(0.31, abs=0.02)
+
+
 def test_fsq_with_very_many_values_is_a_plain_autoencoder():
     layer = LatentLayer(FiniteScalar(num_latents=3, num_categories=20_001))
     outputs = numbers(20, 3).requires_grad_()

@@ -87,6 +87,8 @@ def test_every_setting_is_in_the_result_and_can_be_changed(name, folder_of):
     assert json.loads(json.dumps(metric.settings)).items() <= found["settings"].items()
     assert found["settings"]["draw_seed"] == 0
     for setting, value in metrics[name].settings.items():
+        if len(metrics[name].rules[setting].choices) == 1:  # says what was done, to tell scores of other versions apart
+            continue
         other = {int: 1 + (value if isinstance(value, int) else 0), float: 0.5, tuple: "7,9", bool: "true"}.get(
             type(value)
         )

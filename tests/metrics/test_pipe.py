@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lddr.data.load import load_dataset
-from lddr.metrics.pipe import pipe
+from lddr.metrics.pipe import _judge, pipe
 from lddr.runs.carry_out import Machine
 from lddr.trained import Trained
 
@@ -46,6 +46,25 @@ def test_latents_that_always_go_together_give_themselves_away(circles, apart):
 def test_independent_latents_pass_for_reconstructions(circles):
     result = pipe(model(lambda x, y: torch.stack([x, y], 1)), circles, 0, apart="marginals", **FEW)
     assert result.score > 0.8
+
+
+@pytest.mark.parametrize(("side", "left"), [(64, 4), (128, 8), (32, 2), (16, 1)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_judge_is_that_of_the_authors_code(side, left, channels):
+    """Convolutions 32, 32, 64, 64 and 512, each with a bias and batch normalisation (scale and shift), and a logit."""
+    network = _judge(SimpleNamespace(image_shape=(side, side, channels), device=torch.device("cpu")), 0)
+    count = 16 * channels * 32 + 16 * 32 * 32 + 16 * 32 * 64 + 16 * 64 * 64 + left**2 * 64 * 512 + 512 + 1
+    assert sum(each.numel() for each in network.parameters()) == count + 3 * (32 + 32 + 64 + 64 + 512)
+    assert network(torch.rand(5, channels, side, side)).shape == (5,)
+    assert sum(isinstance(layer, torch.nn.BatchNorm2d) for layer in network) == 5
+
+
+def test_the_judge_finds_what_a_small_network_does_not():
+    """A network of width 8 is right about 52 % of these images after as many, about 54 % after all 50,000."""
+    trained = Trained.load("circles-dvae")
+    result = pipe(trained, load_dataset("circles", 32), 0, train=6_000, test=1_000)
+    assert result.accuracy > 0.6
+    assert result.settings["judge"] == "published"
 
 
 def test_pictures_that_show_nothing_cannot_be_told_apart(circles):

@@ -10,10 +10,13 @@ from lddr.config import configure
 from lddr.data.dataset import identity
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.evaluate import evaluate_run
+from lddr.files import write_json
+from lddr.metrics.evaluate import draw_settings, evaluate_run, is_scored
+from lddr.metrics.metric import metrics
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.runs.index import list_runs, read_run
+from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
@@ -89,6 +92,27 @@ def test_states_follow_the_files(old):
         _ = folder.facts
     with pytest.raises(UserError, match=r"is no finished run: it has no scores\.json"):
         _ = folder.scores
+
+
+def test_pipe_with_the_small_judge_of_older_versions_is_not_shown_as_todays(old):
+    folder = RunFolder(old / DVAE.name)
+    before = {"score": 0.886, "accuracy": 0.557, "settings": {"train": 50_000, "apart": "uniform", "draw_seed": 0}}
+    folder.write_scores({"elbo": -30.0})
+    write_json(folder.scores_file, folder.scores | {"metrics": {"mig": {"score": 0.5}, "pipe": before}})
+    assert list(folder.metrics) == ["mig", "pipe_small_judge"]
+    assert not any(is_scored(entry, metrics["pipe"]) for entry in (None, before))
+    (shown,) = [found for found in list_runs(old) if found.folder == folder.path]
+    assert (shown.number("pipe"), shown.number("pipe_small_judge")) == (None, 0.886)
+    (chosen,) = selectors["pipe"].measure(Candidates([shown], lambda run: ""))
+    assert chosen == "has no pipe; get it with: lddr evaluate RUN --metrics pipe"
+    settings = metrics["pipe"].settings | draw_settings(0, None)
+    folder.add_scores({"pipe": {"score": 0.418, "settings": settings}})
+    assert {name: entry["score"] for name, entry in folder.metrics.items()} == {
+        "mig": 0.5,
+        "pipe_small_judge": 0.886,
+        "pipe": 0.418,
+    }
+    assert is_scored(folder.metrics["pipe"], metrics["pipe"])
 
 
 def test_the_last_step_is_that_of_the_last_whole_line(tmp_path):

@@ -66,6 +66,15 @@ def test_gradients_are_clipped_by_element():
     assert weight.grad.tolist() == [-1.0, 0.25, 1.0]
 
 
+@pytest.mark.parametrize(("clip_of", "clipped"), [("all", [True, True, True]), ("weights", [True, False, False])])
+def test_biases_and_values_are_clipped_unless_weights_alone_are(clip_of, clipped):
+    weight, bias, values = (nn.Parameter(torch.zeros(shape)) for shape in ((2, 3), (3,), (4, 5)))
+    for parameter in (weight, bias, values):
+        parameter.grad = torch.full_like(parameter, 7.0)
+    Adam([weight, bias, values], 1e-2, (0.9, 0.999), clip=1.0, spared=[values], clip_of=clip_of).step()
+    assert [parameter.grad.max().item() == 1.0 for parameter in (weight, bias, values)] == clipped
+
+
 @pytest.mark.parametrize("tensor_rate", [False, True])
 def test_a_halted_step_changes_nothing_and_one_that_goes_on_is_the_same(tensor_rate):
     def after(*halts, steps=2):

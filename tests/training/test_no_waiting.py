@@ -17,7 +17,14 @@ from lddr.training.ledger import LOG_EVERY, Ledger
 from lddr.training.loop import train
 
 SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 250}
-TRICKS = {"schedule": "cosine", "weight_decay": 0.1, "clip": 1.0, "reconstruction_weight": 4.0}
+TRICKS = {
+    "schedule": "cosine",
+    "weight_decay": 0.1,
+    "clip": 1.0,
+    "clip_of": "weights",
+    "reconstruction_weight": 4.0,
+    "discriminator_schedule": "model",
+}
 SUPERVISED = [
     (models.name_of(family, objective), loss)
     for loss, families in supervisions().items()

@@ -28,6 +28,8 @@ def demo(out: Folder = Path("demo"), steps: Whole = None) -> None:
 def models_(pretrained: bool = False, markdown: bool = False) -> None:
     """List the models: whose they are, latents, objectives, settings with defaults, and the values the paper tries.
 
+    Where training with the preset `paper` is not as published, it says how.
+
     Args:
         pretrained: List the trained models that ship with lddr instead, with their scores.
         markdown: Print every setting there is instead, as a Markdown table.
@@ -43,6 +45,7 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
 
     from lddr.latents.family import latents
     from lddr.models import models
+    from lddr.peers import peers_training
     from lddr.settings import rules_of
 
     table = Table("name", "model", "objective", "settings", box=None, header_style="bold", pad_edge=False)
@@ -52,8 +55,11 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
         table.add_row(f"\n[bold]{latents[family].title} latents[/bold]")
         for name in (name for name in models if models[name].latent == family):
             goal = models[name].goal
-            own = [_with_values(setting, rule.default, goal.grid) for setting, rule in rules_of(goal).items()]
+            usual = {setting: rule.default for setting, rule in rules_of(goal).items()}
+            usual |= {setting: value for setting, value in peers_training(models[name]).items() if setting in usual}
+            own = [_with_values(setting, default, goal.grid) for setting, default in usual.items()]
             named = "\n".join(filter(None, [name, models[name].paper and f"[dim]{models[name].paper}[/dim]"]))
+            own += [f"[dim]not as published: {models[name].unlike}[/dim]"] if models[name].unlike else []
             table.add_row(named, models[name].title, goal.name, "\n".join(own))
     Console().print(table)
 
@@ -75,9 +81,10 @@ def _print_pretrained() -> None:
     print("\nOpen them with: lddr explore --pretrained, lddr show NAME, or in Python lddr.Trained.load(NAME)")
 
 
-def _with_values(name: str, default: float, grid: dict[str, tuple[float, ...]]) -> str:
+def _with_values(name: str, default: float | str, grid: dict[str, tuple[float, ...]]) -> str:
     tried = ", ".join(f"{value:g}" for value in grid.get(name, ()))
-    return f"{name} {default:g}" + (f" (paper: {tried})" if tried else "")
+    shown = default if isinstance(default, str) else f"{default:g}"
+    return f"{name} {shown}" + (f" (paper: {tried})" if tried else "")
 
 
 def settings_table() -> str:

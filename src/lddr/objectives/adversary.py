@@ -15,12 +15,19 @@ else:
 
 
 class Adversary(ABC):
-    """The network, what it says of codes, and how it learns; the trainer keeps its weights and takes its steps."""
+    """The network, what it says of codes, and how it learns; the trainer keeps its weights and takes its steps.
 
-    betas = (0.5, 0.9)  # Adam's
+    `betas` are Adam's; with the schedule "model" its learning rate falls and rises as the model's does.
+    """
 
-    def __init__(self, network: nn.Module, learning_rate: float) -> None:
-        self.network, self.learning_rate = network, learning_rate
+    def __init__(
+        self,
+        network: nn.Module,
+        learning_rate: float,
+        betas: tuple[float, float] = (0.5, 0.9),
+        schedule: str = "constant",
+    ) -> None:
+        self.network, self.learning_rate, self.betas, self.schedule = network, learning_rate, betas, schedule
 
     @abstractmethod
     def verdict(self, outputs: Tensor) -> Tensor:

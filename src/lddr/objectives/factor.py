@@ -24,8 +24,17 @@ class AdversarialCorrelation(Objective):
 
     grid: ClassVar[Values] = {"gamma": (10, 20, 30, 40, 50, 100)}
     gamma: float = setting(10.0, "Weight of the total correlation.", at_least=0)
-    discriminator_width: int = setting(1000, "Units in each of the discriminator's six layers.", at_least=1)
+    discriminator_width: int = setting(1000, "Units in each of the discriminator's hidden layers.", at_least=1)
+    discriminator_layers: int = setting(6, "Hidden layers of the discriminator.", at_least=1)
+    discriminator_slope: float = setting(0.01, "Negative slope of the discriminator's leaky ReLU.", at_least=0)
     discriminator_learning_rate: float = setting(1e-4, "Adam's, for the discriminator.", above=0)
+    discriminator_schedule: str = setting(
+        "constant",
+        "Of the discriminator's learning rate: constant, or in proportion to the model's.",
+        choices=("constant", "model"),
+    )
+    discriminator_beta1: float = setting(0.5, "Adam's first β, for the discriminator.", at_least=0, at_most=0.9999)
+    discriminator_beta2: float = setting(0.9, "Adam's second β, for the discriminator.", at_least=0, at_most=0.9999)
 
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
         assert moment.verdict is not None, "this objective has an adversary"
@@ -34,8 +43,10 @@ class AdversarialCorrelation(Objective):
     def adversary(self, inputs: int) -> Adversary:
         from lddr.networks.coders import Discriminator
 
-        network = Discriminator(inputs, self.discriminator_width)
-        return _DensityRatio(network, self.discriminator_learning_rate)
+        width, layers, slope = self.discriminator_width, self.discriminator_layers, self.discriminator_slope
+        betas = self.discriminator_beta1, self.discriminator_beta2
+        network = Discriminator(inputs, width, layers, slope)
+        return _DensityRatio(network, self.discriminator_learning_rate, betas, self.discriminator_schedule)
 
 
 class _DensityRatio(Adversary):

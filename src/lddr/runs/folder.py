@@ -28,6 +28,7 @@ FORMAT = 2  # of config.json and of the settings beside weights; a file without 
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
 MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
+SMALL_JUDGE = "pipe_small_judge"  # PIPE with a judge that is too weak: a convolutional network of width 8
 TAIL = 4096  # bytes at the end of a log that hold its last line
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
@@ -158,10 +159,10 @@ class RunFolder:
 
     @property
     def scores(self) -> Content:
-        """All of scores.json: "training", and "metrics" where it was evaluated."""
+        """All of scores.json, by today's names: "training", and "metrics" where it was evaluated."""
         if not self.scores_file.exists():
             raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
-        return read_object(self.scores_file, "training")
+        return _renamed(read_object(self.scores_file, "training"))
 
     @property
     def metrics(self) -> dict[str, Content]:
@@ -254,6 +255,16 @@ def upgraded(facts: Content, path: Path) -> Content:
     if type(number) is not int or not 1 <= number <= FORMAT:
         raise UserError(f"{path} has format {number!r}, this lddr knows 1 to {FORMAT}; update lddr to open it")
     return facts | {"settings": _with_names(facts["settings"])} if number == 1 else facts
+
+
+def _renamed(scores: Content) -> Content:
+    """PIPE scores whose settings name no judge are from before it was the published one: they get their own name."""
+    entries = scores.get("metrics")
+    if not isinstance(entries, dict) or not isinstance(pipe := entries.get("pipe"), dict):
+        return scores
+    if isinstance(settings := pipe.get("settings"), dict) and "judge" in settings:
+        return scores
+    return scores | {"metrics": {SMALL_JUDGE if name == "pipe" else name: entry for name, entry in entries.items()}}
 
 
 def _with_names(settings: Content) -> Content:

@@ -20,7 +20,7 @@ from lddr.settings import flattened
 
 Value = str | int | float | None
 
-INDEX, FORMAT = ".index.json", 3  # the format is raised when other values are kept
+INDEX, FORMAT = ".index.json", 4  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = (

@@ -13,7 +13,7 @@ class Adam:
     """The steps of `torch.optim.Adam(fused=True)`, bit by bit; with a decay those of AdamW.
 
     Only weights decay, by which everything of two dimensions or more is meant that is not `spared`; `clip` bounds the
-    elements of gradients.
+    elements of gradients, all of them or with `clip_of` "weights" those of weights.
     """
 
     def __init__(
@@ -24,10 +24,12 @@ class Adam:
         decay: float = 0.0,
         clip: float = 0.0,
         spared: Iterable[Tensor] = (),
+        clip_of: str = "all",
     ) -> None:
         self._parameters, kept = list(parameters), set(map(id, spared))
-        self._decays = [parameter.dim() > 1 and id(parameter) not in kept for parameter in self._parameters]
+        self._is_weight = [parameter.dim() > 1 and id(parameter) not in kept for parameter in self._parameters]
         self.learning_rate, self.betas, self.decay, self.clip = learning_rate, betas, decay, clip
+        self._is_clipped = self._is_weight if clip_of == "weights" else [True] * len(self._parameters)
         self._steps = [torch.zeros((), device=parameter.device) for parameter in self._parameters]
         # in the parameter's memory format: the kernel walks both as flat memory, and bits depend on where a number lies
         self._means, self._squares = ([torch.zeros_like(each) for each in self._parameters] for _ in range(2))
@@ -47,10 +49,11 @@ class Adam:
         steps = [self._steps[number] for number in gradients]
         _each(torch.ops.aten._foreach_add_, steps, going)
         if self.clip:
-            torch._foreach_clamp_min_(list(gradients.values()), -self.clip)
-            torch._foreach_clamp_max_(list(gradients.values()), self.clip)
+            clipped = [gradient for number, gradient in gradients.items() if self._is_clipped[number]]
+            torch._foreach_clamp_min_(clipped, -self.clip)
+            torch._foreach_clamp_max_(clipped, self.clip)
         if self.decay:
-            weights = [self._parameters[number] for number in gradients if self._decays[number]]
+            weights = [self._parameters[number] for number in gradients if self._is_weight[number]]
             _each(torch.ops.aten._foreach_mul_, weights, 1 - going * (self.learning_rate * self.decay))
         torch._fused_adam_(
             [self._parameters[number] for number in gradients],

@@ -44,8 +44,8 @@ class Learner:
         self.halted, self.waits = torch.zeros((), device=device), device.type not in HEED_HALTED
         training = config.training
         rate, decay, clip = training.learning_rate, training.weight_decay, training.clip
-        values = self.vae.family.parameters()
-        self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip, spared=values)
+        values, clip_of = self.vae.family.parameters(), training.clip_of
+        self.optimizer = Adam(self.vae.parameters(), rate, (0.9, 0.999), decay, clip, values, clip_of)
         self.adversary = config.objective.adversary(config.latent.numbers_shown)
         if self.adversary is not None:
             network = self.adversary.network
@@ -120,6 +120,9 @@ class Learner:
         self.optimizer.learning_rate = inputs.learning_rate
         self.optimizer.step(halted)
         if self.adversary:
+            if self.adversary.schedule == "model":
+                share = self.adversary.learning_rate / self.config.training.learning_rate
+                self.referee.learning_rate = share * inputs.learning_rate
             self.referee.step(halted)
 
     def _moment(self, inputs: Inputs) -> Moment:

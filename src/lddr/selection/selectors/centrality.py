@@ -1,4 +1,4 @@
-"""ModelCentrality: the model that is most like all the others (Lin et al. 2020)."""
+"""ModelCentrality (Lin et al. 2020), on images of the dataset: the model that is most like all the others."""
 
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,18 @@ if TYPE_CHECKING:
 VOTES, GROUP = 500, 16  # rounds of FactorVAE's score, and images in each
 
 
-@selector("centrality", "codes that stand for the others' codes", "higher")
+SUMMARY = "codes that stand for the others' codes (ModelCentrality on dataset images, not on decoded samples)"
+
+
+@selector("centrality", SUMMARY, "higher")
 def model_centrality(candidates: Candidates) -> list[Verdict]:
     """Mean likeness to all other models, whatever their settings.
 
     Likeness is FactorVAE's score of one model's codes with the other's as the truth, mean of both ways.
+
+    Not as published: images that share a value of a factor are images of the dataset for which the other model's latent
+    falls into the same of at most 16 groups. The authors decode samples of the other model's prior with that latent
+    held, and encode those, for which every model would have to encode the samples of every other.
     """
     import numpy as np
 

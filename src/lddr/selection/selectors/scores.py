@@ -30,7 +30,7 @@ by_score("elbo", "elbo", "higher", "largest evidence lower bound", title="ELBO")
 by_score("reconstruction", "reconstruction", "lower", "smallest reconstruction error")
 INDEPENDENT = "smallest total correlation of the codes"
 by_score("independence", "unsupervised", "lower", INDEPENDENT, UNSUPERVISED, title="total correlation")
-APART = "pictures of latents drawn apart that pass for reconstructions"
+APART = "decodings of independently drawn latents that pass for reconstructions"
 by_score("pipe", "pipe", "higher", APART, "get it with: lddr evaluate RUN --metrics pipe", title="PIPE")
 KEPT_APART = "smallest risk on labelled images kept apart"
 by_score("validation", "validation_risk", "lower", KEPT_APART, "only supervised runs do", LABELS)
