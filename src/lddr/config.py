@@ -53,14 +53,16 @@ class Training(Settings):
         1.0, "Weight of the reconstruction; (64 / resolution)^2 keeps the paper's balance with the rest.", above=0
     )
     precision: str = setting(
-        "fp32", "bf16 computes the networks in bfloat16; weights stay in float32.", choices=("fp32", "bf16")
+        "fp32",
+        "bf16 computes the networks in bfloat16; weights and loss terms stay in float32.",
+        choices=("fp32", "bf16"),
     )
 
     def learning_rate_at(self, step: int) -> float:
-        """The schedule's; a cosine would be at 0 just after the last step."""
+        """The schedule's; a cosine would reach 0 just after the last step."""
         if self.schedule == "constant":
             return self.learning_rate
-        return schedules.cosine(self.learning_rate, 0.0, step, self.steps + 1)
+        return schedules.cosine(self.learning_rate, 0.0, step, self.steps)
 
 
 @dataclass(frozen=True)
