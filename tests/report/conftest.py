@@ -58,7 +58,7 @@ def logged_run(make_run):
         {"step": 200, "loss": 7.0, "elbo": -7.0, "reconstruction": 5.0, "kl": 2.0, "total_correlation": 0.5},
         {"step": 300, "loss": 6.0, "elbo": -6.0, "reconstruction": 3.0, "kl": 3.0, "total_correlation": 0.25},
     ]
-    run = make_run("dvae", "circles", steps=301)
+    run = make_run("dvae", "circles", steps=300)
     run.files.log_file.write_text("".join(json.dumps(record) + "\n" for record in records))
     return run
 
