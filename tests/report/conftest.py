@@ -26,7 +26,7 @@ def make_run(tmp_path):
         content = {"settings": config.as_dict(), "versions": versions, "dataset": identity}
         (folder / "config.json").write_text(json.dumps(content))
         given = {name: value if isinstance(value, dict) else {"score": value} for name, value in (scores or {}).items()}
-        training = {"elbo": -20.0 - seed, "reconstruction": 15.0, "kl": 5.0 + seed}
+        training = {"elbo": -20.0 - seed, "elbo_noiseless": -17.0 - seed, "reconstruction": 12.0, "kl": 5.0 + seed}
         training |= {"validation_risk": given.pop("validation_risk")["score"]} if "validation_risk" in given else {}
         for name, entry in given.items():
             changed = (metric_settings or {}).get(name, {})

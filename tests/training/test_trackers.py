@@ -1,5 +1,6 @@
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import lddr
 from lddr.config import configure
 from lddr.errors import UserError
+from lddr.metrics import elbo
 from lddr.runs import carry_out
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
@@ -27,7 +29,7 @@ pytestmark = [
 def short_evaluation():
     """Little to measure at the end."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carry_out, "EVALUATION_BATCHES", 1)
+        patch.setattr(carry_out, "bounds", partial(elbo.bounds, batches=1))
         yield
 
 

@@ -161,7 +161,8 @@ class RunFolder:
         """All of scores.json: "training", and "metrics" where it was evaluated."""
         if not self.scores_file.exists():
             raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
-        return read_object(self.scores_file, "training")
+        scores = read_object(self.scores_file, "training")
+        return scores | {"training": _with_noiseless_elbo(scores["training"])}
 
     @property
     def metrics(self) -> dict[str, Content]:
@@ -266,6 +267,13 @@ def _with_names(settings: Content) -> Content:
     names = {"latent": models[model].latent, "objective": models[model].objective}
     parts = {part: settings[part] for part in names if isinstance(settings.get(part), dict)}
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
+
+
+def _with_noiseless_elbo(training: Content) -> Content:
+    """Runs that have one ELBO are older than the sampled one: theirs is that of codes without noise."""
+    if "elbo_noiseless" in training:
+        return training
+    return {"elbo_noiseless" if name == "elbo" else name: value for name, value in training.items()}
 
 
 @lru_cache(maxsize=4)

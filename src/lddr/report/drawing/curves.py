@@ -16,7 +16,7 @@ from lddr.runs.index import Run
 
 NOISE_TOLD = (
     "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
-    "reconstruction is made from a noisier code. The ELBO among the scores is without noise."
+    "reconstruction is made from a noisier code. The score elbo_noiseless is without noise."
 )
 ENDLESS = 1e30  # nats: no term is like that
 SHORT = 15  # records that are shown from the first

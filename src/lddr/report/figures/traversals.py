@@ -11,7 +11,7 @@ from lddr.report.groups import Group
 from lddr.report.loaded import LoadedRun
 from lddr.report.palette import is_discrete
 from lddr.report.style import new_figure
-from lddr.runs.index import Run
+from lddr.runs.index import Run, common_elbo
 
 
 @figures.add("traversals", "Reconstructions and latent categories", 70)
@@ -48,6 +48,6 @@ def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
     ]
     for kind, group in product(kinds, groups):
         if members := [run for run in group.runs if kind(run)]:
-            score, sign = ("validation_risk", 1) if members[0].value("supervision") else ("elbo", -1)
+            score, sign = ("validation_risk", 1) if members[0].value("supervision") else (common_elbo(members), -1)
             return group, min(members, key=lambda run: (sign * run.scores.get(score, sign * inf), run.name))
     raise UndefinedError("there is no finished run whose model could be shown")
