@@ -3,32 +3,25 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.config import Training
+from lddr.config import Training, configure
 from lddr.schedules import cosine, linear
 
 finite = st.floats(-1e3, 1e3)
 
 
-@given(finite, finite, st.integers(2, 10**6))
-def test_cosine_starts_and_ends_exactly_and_stays_there(start, end, steps):
-    assert cosine(start, end, 0, steps) == start
-    assert cosine(start, end, steps - 1, steps) == end
-    assert cosine(start, end, steps, steps) == end
-    assert cosine(start, end, 10 * steps, steps) == end
-
-
-@given(finite, finite, st.integers(1, 10**6))
-def test_linear_starts_and_ends_exactly_and_stays_there(start, end, steps):
-    assert linear(start, end, 0, steps) == start
-    assert linear(start, end, steps, steps) == end
-    assert linear(start, end, 10 * steps, steps) == end
+@pytest.mark.parametrize("schedule", [cosine, linear])
+@given(start=finite, end=finite, steps=st.integers(1, 10**6))
+def test_schedules_start_and_end_exactly_and_stay_there(schedule, start, end, steps):
+    assert schedule(start, end, 0, steps) == start
+    assert schedule(start, end, steps, steps) == end
+    assert schedule(start, end, 10 * steps, steps) == end
 
 
 def test_cosine_is_that_of_torch():
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.5)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=40, eta_min=2.0)
     for step in range(41):
-        assert cosine(0.5, 2.0, step, 41) == pytest.approx(schedule.get_last_lr()[0], abs=1e-12)
+        assert cosine(0.5, 2.0, step, 40) == pytest.approx(schedule.get_last_lr()[0], abs=1e-12)
         optimizer.step()
         schedule.step()
 
@@ -45,9 +38,14 @@ def test_a_learning_rate_that_rises_again_is_that_of_torch(fall):
 
 
 def test_the_paper_s_gumbel_scale_by_hand():
-    steps = 300_001
+    steps = 300_000
     quarters = [cosine(0.5, 2.0, step, steps) for step in (0, 75_000, 100_000, 150_000, 200_000, 300_000)]
     assert quarters == pytest.approx([0.5, 0.5 + 1.5 * (1 - 0.5**0.5) / 2, 0.875, 1.25, 1.625, 2.0])
+
+
+def test_the_gumbel_scale_of_a_short_training_is_that_of_the_authors():
+    scales = [configure("dvae", "circles").latent.noise_scale(step, 4) for step in range(4)]
+    assert scales == pytest.approx([0.5, 0.5 + 1.5 * (2 - 2**0.5) / 4, 1.25, 0.5 + 1.5 * (2 + 2**0.5) / 4])
 
 
 def test_the_capacity_by_hand():

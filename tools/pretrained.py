@@ -11,10 +11,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import torch
-
+from lddr.metrics.elbo import bounds
 from lddr.metrics.evaluate import evaluate_run
-from lddr.runs.carry_out import elbo
 from lddr.runs.folder import RunFolder
 from lddr.runs.pretrained import HOME
 from lddr.sharing.card import write_card
@@ -29,7 +27,7 @@ def ship(run: Path, name: str, about: str, metrics: str | None = None) -> Path:
     """Pack a run, measure what was packed, write its card, and put it into the package."""
     with TemporaryDirectory() as place:
         packed = pack(Trained.load(run), Path(place) / name, about, half=True)
-        packed.write_scores(elbo(Trained.load(packed.path).vae, packed.dataset, torch.device("cpu")))
+        packed.write_scores(bounds(Trained.load(packed.path).vae, packed.config.training.steps, packed.dataset))
         evaluate_run(packed.path, metrics, device="cpu")
         write_card(packed, name, packed, licence="mit")
         size = sum((packed.path / file).stat().st_size for file in KEPT)

@@ -69,7 +69,9 @@ class Training(Settings):
         at_least=0,
     )
     precision: str = setting(
-        "fp32", "bf16 computes the networks in bfloat16; weights stay in float32.", choices=("fp32", "bf16")
+        "fp32",
+        "bf16 computes the networks in bfloat16; weights and loss terms stay in float32.",
+        choices=("fp32", "bf16"),
     )
 
     def learning_rate_at(self, step: int) -> float:
@@ -78,7 +80,7 @@ class Training(Settings):
             return self.learning_rate
         fall = self.schedule_steps or self.steps
         since = abs((step + fall) % (2 * fall) - fall)  # steps from the nearest maximum
-        return schedules.cosine(self.learning_rate, 0.0, since, fall + 1)
+        return schedules.cosine(self.learning_rate, 0.0, since, fall)
 
 
 @dataclass(frozen=True)

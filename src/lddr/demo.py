@@ -72,7 +72,7 @@ def draw_spaces(study: Study, out: Path) -> dict[str, list[dict[str, float]]]:
         title = f"{model_title(config.model)}, seed {config.training.seed}, MIG {run.scores['mig']:.2f}"
         print(f"{title}, in {run.folder}")
         spaces[title] = space_of(run)
-        kept = {name: run.scores[name] for name in ("mig", "elbo", "reconstruction", "kl")}
+        kept = {name: run.scores[name] for name in ("mig", "elbo", "elbo_noiseless", "reconstruction", "kl")}
         scores.setdefault(config.model, []).append(kept)
     with written_whole(out / "circles-latent-spaces.png") as draft:
         latent_spaces(spaces, "The same grid of circles: its factors, and the latents of each model").savefig(

@@ -4,11 +4,11 @@ import math
 
 
 def cosine(start: float, end: float, step: int, steps: int) -> float:
-    """From `start` at step 0 to `end` at the last step, steps - 1, along half a cosine; constant outside.
+    """From `start` at step 0 to `end` at step `steps`, just after the last one, along half a cosine; constant outside.
 
-    The paper's Gumbel scale goes from 0.5 to 2.0 this way, over all training steps.
+    The paper's Gumbel scale goes from 0.5 to 2.0 this way over all training steps, as in the authors' code.
     """
-    return _between(start, end, (1 - math.cos(math.pi * _fraction(step, steps - 1))) / 2)
+    return _between(start, end, (1 - math.cos(math.pi * _fraction(step, steps))) / 2)
 
 
 def linear(start: float, end: float, step: int, steps: int) -> float:
@@ -16,8 +16,8 @@ def linear(start: float, end: float, step: int, steps: int) -> float:
     return _between(start, end, _fraction(step, steps))
 
 
-def _fraction(step: int, last: int) -> float:
-    return min(max(step / max(last, 1), 0.0), 1.0)
+def _fraction(step: int, steps: int) -> float:
+    return min(max(step / max(steps, 1), 0.0), 1.0)
 
 
 def _between(start: float, end: float, weight: float) -> float:

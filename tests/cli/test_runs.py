@@ -12,6 +12,8 @@ from lddr.errors import UserError
 from lddr.runs.index import find_run, list_runs
 from tests.run_folders import completed
 
+TRAINING = {"elbo": -123.456, "elbo_noiseless": -120.0}
+
 
 def made(root: Path, metrics: dict[str, float | None] | None = None, **settings) -> Path:
     config = configure(**{"model": "dvae", "dataset": "circles", "preset": "quick"} | settings)
@@ -20,7 +22,7 @@ def made(root: Path, metrics: dict[str, float | None] | None = None, **settings)
     (folder / "config.json").write_text(json.dumps({"settings": config.as_dict(), "dataset": {"checksum": "c"}}))
     if metrics is not None:
         entries = {name: {"score": score, "reason": "it has none"} for name, score in metrics.items()}
-        (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -123.456}, "metrics": entries}))
+        (folder / "scores.json").write_text(json.dumps({"training": TRAINING, "metrics": entries}))
         completed(folder)
     return folder
 
@@ -109,6 +111,17 @@ def test_json_has_every_digit_and_all_or_the_chosen_columns(runs, capsys):
     assert row["folder"].startswith(str(runs / "study"))
     list_([runs], where=["dci>0"], json=True, columns="dci,gamma")
     assert json.loads(capsys.readouterr().out) == [{"dci": 1 / 3, "gamma": 20.0}]
+
+
+def test_the_elbo_of_an_older_run_is_shown_as_what_it_is(tmp_path, capsys):
+    made(tmp_path, {"mig": 0.5}, seed=0)
+    older = made(tmp_path, {"mig": 0.25}, seed=1)
+    (older / "scores.json").write_text(json.dumps({"training": {"elbo": -50.0}, "metrics": {"mig": {"score": 0.25}}}))
+    list_([tmp_path], sort="mig")
+    head, newer_row, older_row = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert head == ["run", "dataset", "model", "seed", "mig", "elbo", "elbo_noiseless"]
+    assert newer_row[-2:] == ["-123.5", "-120.0"]
+    assert older_row[-2:] == ["0.250", "-50.0"]
 
 
 def test_the_table_shows_what_differs_and_the_scores(runs, capsys):

@@ -33,7 +33,7 @@ def trained(tmp_path_factory) -> Path:
         write_json(folder / "config.json", {"settings": config.as_dict(), "dataset": identity(dataset)})
         gap = {"score": 2.0 + seed, "relative": 0.1 * (3 - seed), "confidence": 0.5 + 0.1 * seed}
         metrics = {"gap": gap, "mig": {"score": 0.9 - 0.25 * seed}, "sap": {"score": None, "reason": "no"}}
-        training = {"elbo": -9.0 - seed, "reconstruction": 8.0, "kl": 1.0 + seed}
+        training = {"elbo": -10.0 - seed, "elbo_noiseless": -9.0 - seed, "reconstruction": 8.0, "kl": 1.0 + seed}
         write_json(folder / "scores.json", {"training": training, "metrics": metrics})
         completed(folder)
     return root

@@ -134,7 +134,7 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
     for config, mig in list(zip(configs, migs, strict=True))[:-1]:
         folder = RunFolder(tmp_path / config.run_name)
         folder.write_config(config, {}, {})
-        folder.write_scores({"elbo": -1234.5})
+        folder.write_scores({"elbo": -1234.5, "elbo_noiseless": -1230.0})
         folder.add_scores({"mig": {"score": mig, "settings": {}}})
         completed(folder.path)
     rows = score_rows(Study("table", configs, ("mig",)), tmp_path)
@@ -143,6 +143,17 @@ def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
         {"model": "factor-vae", "gamma": "20", "runs": "3/3", "elbo": "-1234", "mig": "0.6"},
         {"model": "vae", "gamma": "", "runs": "0/1", "elbo": "-", "mig": "-"},
     ]
+
+
+def test_older_runs_are_in_the_table_with_what_they_have(tmp_path):
+    configs = [configure("vae", "circles", "quick", seed=seed) for seed in range(2)]
+    for config, scores in zip(configs, ({"elbo": -9.0, "elbo_noiseless": -7.0}, {"elbo": -5.0}), strict=True):
+        folder = RunFolder(tmp_path / config.run_name)
+        folder.write_config(config, {}, {})
+        folder.write_scores(scores)
+        completed(folder.path)
+    (row,) = score_rows(Study("table", configs, ()), tmp_path)
+    assert row == {"model": "vae", "runs": "2/2", "elbo_noiseless": "-6"}
 
 
 def test_a_table_wider_than_the_screen_cuts_no_number(monkeypatch, capsys):

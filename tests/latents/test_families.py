@@ -145,7 +145,7 @@ def test_positions_never_train_and_are_saved():
 
 def test_the_noise_grows_along_a_cosine_for_categorical_latents_only():
     layer = LatentLayer(Categorical())
-    assert layer.family.noise_scale(0, 101) == 0.5
-    assert abs(layer.family.noise_scale(50, 101) - 1.25) < 1e-9
-    assert layer.family.noise_scale(100, 101) == 2.0
-    assert Gaussian().noise_scale(50, 101) == 1.0
+    assert layer.family.noise_scale(0, 100) == 0.5
+    assert abs(layer.family.noise_scale(50, 100) - 1.25) < 1e-9
+    assert layer.family.noise_scale(99, 100) < layer.family.noise_scale(100, 100) == 2.0
+    assert Gaussian().noise_scale(50, 100) == 1.0

@@ -26,7 +26,7 @@ def make_run(tmp_path):
         content = {"settings": config.as_dict(), "versions": versions, "dataset": identity}
         (folder / "config.json").write_text(json.dumps(content))
         given = {name: value if isinstance(value, dict) else {"score": value} for name, value in (scores or {}).items()}
-        training = {"elbo": -20.0 - seed, "reconstruction": 15.0, "kl": 5.0 + seed}
+        training = {"elbo": -20.0 - seed, "elbo_noiseless": -17.0 - seed, "reconstruction": 12.0, "kl": 5.0 + seed}
         training |= {"validation_risk": given.pop("validation_risk")["score"]} if "validation_risk" in given else {}
         for name, entry in given.items():
             changed = (metric_settings or {}).get(name, {})
@@ -58,7 +58,7 @@ def logged_run(make_run):
         {"step": 200, "loss": 7.0, "elbo": -7.0, "reconstruction": 5.0, "kl": 2.0, "total_correlation": 0.5},
         {"step": 300, "loss": 6.0, "elbo": -6.0, "reconstruction": 3.0, "kl": 3.0, "total_correlation": 0.25},
     ]
-    run = make_run("dvae", "circles", steps=301)
+    run = make_run("dvae", "circles", steps=300)
     run.files.log_file.write_text("".join(json.dumps(record) + "\n" for record in records))
     return run
 

@@ -108,8 +108,7 @@ def test_no_figure_cuts_its_text_at_any_number_of_runs(seeds, names, monkeypatch
     for module in (circles, circles_sheets):
         monkeypatch.setattr(module, "space_of", lambda run: grid)
     scores = [
-        {"gap": seed, "kl": 5.0, "reconstruction": 9.0 + seed} | dict.fromkeys(names, 0.1 + seed / 99)
-        for seed in range(seeds)
+        {"gap": seed, "kl": 5.0, "elbo": -14.0 - seed} | dict.fromkeys(names, 0.1 + seed / 99) for seed in range(seeds)
     ]
     runs = [
         invented(model, dataset, found, seed=seed)

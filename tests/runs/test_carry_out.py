@@ -8,7 +8,6 @@ from lddr.cli import main
 from lddr.config import configure
 from lddr.data.dataset import identity
 from lddr.data.in_memory import ArrayDataset
-from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.models import models
 from lddr.runs.carry_out import Machine, run
@@ -41,7 +40,7 @@ def test_a_run_folder_says_everything(tmp_path):
     assert config["dataset"]["images"] == 1600
     assert config["dataset"]["factors"] == {"x": 40, "y": 40}
     scores = json.loads((folder / "scores.json").read_text())["training"]
-    assert np.isclose(scores["elbo"], -scores["reconstruction"] - scores["kl"])
+    assert np.isclose(scores["elbo_noiseless"], -scores["reconstruction"] - scores["kl"])
     assert not (folder / "checkpoint").exists()
 
 
@@ -50,19 +49,9 @@ def test_the_validation_risk_is_kept_for_selection(tmp_path):
     folder = run(config, tmp_path, QUIET)
     scores = json.loads((folder / "scores.json").read_text())["training"]
     assert scores["validation_risk"] > 0
-    (line,) = (folder / "log.jsonl").read_text().splitlines()
+    line = (folder / "log.jsonl").read_text().splitlines()[-1]
     assert json.loads(line)["validation_risk"] == scores["validation_risk"]  # nothing was learned in between
     assert json.loads(line)["supervision"] > 0
-
-
-def test_every_run_of_a_dataset_is_measured_on_the_same_images(tmp_path):
-    from lddr.runs.carry_out import elbo
-    from lddr.training.learner import build_vae
-
-    dataset = load_dataset("circles", 16)
-    vae = build_vae(configure("vae", "circles", "quick", **SMALL), dataset).initialise(torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        assert elbo(vae, dataset, torch.device("cpu")) == elbo(vae, load_dataset("circles", 16), torch.device("cpu"))
 
 
 def test_identity_tells_datasets_apart():
@@ -151,25 +140,6 @@ def test_a_model_that_has_learned_nothing_is_marked_also_when_quiet(tmp_path, ca
         Machine("cpu", 1),
     )
     assert "learned" not in capsys.readouterr().err
-
-
-def test_the_mean_picture_is_measured_as_by_hand():
-    from lddr.data.dataset import stream
-    from lddr.runs.carry_out import EVALUATION_BATCHES, EVALUATION_SIZE, elbo
-    from lddr.training.learner import build_vae
-
-    dataset = load_dataset("circles", 16)
-    vae = build_vae(configure("vae", "circles", "quick", **SMALL), dataset)
-    shown = [dataset.draw(stream(0, "evaluation", n), EVALUATION_SIZE) / 255 for n in range(EVALUATION_BATCHES)]
-    images = np.concatenate(shown)
-    mean = np.clip(images.mean(0), 1e-300, 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        nats = -np.nan_to_num(images * np.log(mean)) - np.nan_to_num((1 - images) * np.log1p(-mean))
-    scores = elbo(vae, dataset, torch.device("cpu"))
-    mean_picture, perfect = nats.sum((1, 2, 3)).mean(), 0.0  # its pixels are black or white: a copy costs nothing
-    assert np.isclose(scores["mean_picture"], mean_picture, rtol=1e-6)
-    explained = (mean_picture - scores["reconstruction"]) / (mean_picture - perfect)
-    assert np.isclose(scores["explained"], explained, rtol=1e-5)
 
 
 def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):

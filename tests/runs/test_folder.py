@@ -36,7 +36,8 @@ def test_settings_scores_and_log_of_the_first_format_are_read():
     small = {"resolution": 16, "width": 8, "num_latents": 2, "steps": 200, "learning_rate": 3e-4}
     assert folder.config == configure("dvae", "circles", "paper", **small)
     assert folder.state == "finished"
-    assert folder.scores["training"]["elbo"] == pytest.approx(-56.0355, abs=1e-3)
+    assert folder.scores["training"]["elbo_noiseless"] == pytest.approx(-56.0355, abs=1e-3)
+    assert "elbo" not in folder.scores["training"]  # that of samples was not measured then
     assert folder.metrics["mig"]["score"] == pytest.approx(0.0136, abs=1e-4)
     assert [record["step"] for record in folder.log] == [100, 200]
     assert folder.last_step == 200

@@ -19,6 +19,9 @@ METRICS = {
 }
 
 
+TRAINING = {"elbo": -9.5, "elbo_noiseless": -8.5, "kl": 2.0}
+
+
 def made(root: Path, scores: dict | None = None, **settings) -> Path:
     """A run folder as `lddr train` and `lddr evaluate` leave it, without the weights."""
     config = configure(**{"model": "dvae", "dataset": "circles", "preset": "quick"} | settings)
@@ -28,7 +31,7 @@ def made(root: Path, scores: dict | None = None, **settings) -> Path:
     (folder / "config.json").write_text(json.dumps(content))
     (folder / "checkpoint").mkdir()
     if scores is not None:
-        (folder / "scores.json").write_text(json.dumps({"training": {"elbo": -9.5, "kl": 2.0}, "metrics": scores}))
+        (folder / "scores.json").write_text(json.dumps({"training": TRAINING, "metrics": scores}))
         completed(folder)
     return folder
 
@@ -57,6 +60,7 @@ def test_values_are_flat_and_have_the_names_of_the_command_line(tmp_path):
         "labels": 50,
         "state": "finished",
         "elbo": -9.5,
+        "elbo_noiseless": -8.5,
         "kl": 2.0,
         "mig": 0.41,
         "dci": 0.5,
@@ -192,10 +196,21 @@ def test_what_changes_is_read_again(tmp_path, opened):
     assert opened == [folders[1]]
 
 
+def test_an_index_that_calls_the_noiseless_elbo_elbo_is_not_used(tmp_path):
+    folder = made(tmp_path, {})
+    (folder / "scores.json").write_text('{"training": {"elbo": -3.0}}')
+    list_runs(tmp_path)
+    known = json.loads((tmp_path / ".index.json").read_text())
+    (entry,) = known["runs"].values()
+    entry["run"]["scores"] = {"elbo": -3.0}
+    (tmp_path / ".index.json").write_text(json.dumps(known | {"format": 3}))
+    assert [run.scores for run in list_runs(tmp_path)] == [{"elbo_noiseless": -3.0}]
+
+
 def test_finishing_and_vanishing_are_seen(tmp_path):
     training, gone = made(tmp_path, None, seed=0), made(tmp_path, {}, seed=1)
     list_runs(tmp_path)
-    (training / "scores.json").write_text('{"training": {"elbo": 1}}')
+    (training / "scores.json").write_text('{"training": {"elbo": 1, "elbo_noiseless": 2}}')
     completed(training)
     gone.rename(tmp_path.parent / f"{tmp_path.name}-gone")
     assert [(run.state, run.value("elbo")) for run in list_runs(tmp_path)] == [("finished", 1)]

@@ -12,11 +12,13 @@ from lddr.cli import main
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.explorer.catalogue import Catalogue
+from lddr.metrics.elbo import bounds
 from lddr.metrics.evaluate import evaluate_run
 from lddr.runs import pretrained
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import find_run, list_runs
 from lddr.runs.machine import Machine
+from lddr.runs.tables import shown
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("circles-dvae", "dsprites-tc-dvae", "rooms-dvae")
@@ -53,10 +55,14 @@ def test_a_shipped_model_is_what_its_card_says(name):
     known = run.metrics["mig"]["score"]
     found = lddr.evaluate(run.dataset, model, ["mig"], jobs=1, quiet=True)["mig"]["score"]
     assert found == pytest.approx(known, abs=2e-3)
+    bound = bounds(model.vae, model.config.training.steps, run.dataset)
+    for name in ("elbo", "elbo_noiseless"):
+        assert run.scores["training"][name] == pytest.approx(bound[name], abs=0.02)
     front, text = (run.path / "README.md").read_text().removeprefix("---\n").split("---\n", 1)
     metrics = {each["type"]: each["value"] for each in yaml.safe_load(front)["model-index"][0]["results"][0]["metrics"]}
     assert metrics["mig"] == known
     assert run.about in text
+    assert f"| ELBO | {shown(run.scores['training']['elbo'])} |" in text
     assert "lddr train --model" in text
 
 

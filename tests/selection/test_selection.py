@@ -56,6 +56,7 @@ def shown(of_runs: dict[int, Encoded]) -> Callable[[Run], Encoded | str]:
         ("relative", "gap.relative", 1),
         ("discreteness", "gap.confidence", 2),
         ("elbo", "elbo", 2),
+        ("elbo_noiseless", "elbo_noiseless", 2),
         ("reconstruction", "reconstruction", 1),
         ("independence", "unsupervised", 1),
         ("validation", "validation_risk", 1),
@@ -154,7 +155,7 @@ def test_a_combination_is_the_mean_rank():
     runs = [made(n, {"gap": g} | ({} if e is None else {"elbo": e})) for n, (g, e) in enumerate(scores)]
     selection = select(runs, "gap+elbo", never)
     assert {place.run: place.value for place in selection.ranking} == {"runs/00": 2.0, "runs/01": 1.5, "runs/02": 2.5}
-    assert selection.left_out == {"has no elbo": ["runs/03"]}
+    assert selection.left_out == {"has no elbo; get it with: lddr evaluate RUN --metrics elbo": ["runs/03"]}
     assert find_selector("gap+udr").needs == "images"
     assert find_selector("discreteness+validation").same == (
         "num_latents",

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.latents.family import latents
 from lddr.models import models
+from lddr.objectives.objective import objectives
 from lddr.training.draws import torch_stream
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -147,6 +150,65 @@ def test_bf16_is_near_fp32(model):
     losses = [learner.losses(inputs_of(learner))[0].item() for learner in learners]
     assert abs(losses[0] - losses[1]) < 0.02 * abs(losses[0])
     assert losses[0] != losses[1]
+
+
+class InFloat32(torch.nn.Module):
+    """A network whose outputs are those of float32 under autocast, too."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network, self.hidden = network, getattr(network, "hidden", None)
+
+    def forward(self, inputs):
+        with torch.autocast("cpu", enabled=False):
+            return self.network(inputs.float())
+
+
+PAIRS = [
+    f"{latent}+{objective}"
+    for latent in latents
+    for objective in objectives
+    if latents[latent].has_densities or not objectives[objective].needs_densities
+]
+SUPERVISED = [(f"{latent}+elbo", loss) for latent in latents for loss in latents[latent].supervisions]
+
+
+@pytest.mark.parametrize(("model", "supervision"), [*((pair, None) for pair in PAIRS), *SUPERVISED])
+def test_in_bf16_the_terms_of_equal_network_outputs_are_those_of_float32(model, supervision):
+    settings = {"discriminator_width": 20} if model.endswith("+factor") else {}
+    settings |= {"supervision": supervision, "labels": 50} if supervision else {}
+    learner = learner_of(model, learning_rate=3e-3, **settings)
+    for step in range(10):  # away from the initial weights, where many terms are almost 0
+        learner.step(inputs_of(learner, step))
+    learner.vae.encoder, learner.vae.decoder = map(InFloat32, (learner.vae.encoder, learner.vae.decoder))
+    if learner.adversary is not None:
+        learner.adversary.network = InFloat32(learner.adversary.network)
+    found = []
+    for precision in ("fp32", "bf16"):
+        learner.config = replace(learner.config, training=replace(learner.config.training, precision=precision))
+        learner.vae.zero_grad()
+        loss, parts = learner.losses(inputs_of(learner, 10))
+        loss.backward()
+        found.append(
+            (parts, torch.cat([each.flatten() for each in weights_gradients(learner.vae) if each is not None]))
+        )
+    (terms, slope), (terms_in_bf16, slope_in_bf16) = found
+    for name, term in terms.items():
+        assert terms_in_bf16[name].dtype == torch.float32
+        assert terms_in_bf16[name].item() == pytest.approx(term.item(), rel=1e-5), name
+    assert torch.allclose(slope, slope_in_bf16, rtol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["tc-dvae", "factor-vae"])
+def test_in_bf16_the_networks_compute_in_bfloat16(model):
+    learner, seen = learner_of(model, precision="bf16"), {}
+    networks = {"encoder": learner.vae.encoder, "decoder": learner.vae.decoder}
+    if learner.adversary is not None:
+        networks["discriminator"] = learner.adversary.network
+    for name, network in networks.items():
+        network.register_forward_hook(lambda *given, name=name: seen.update({name: given[2].dtype}))
+    learner.losses(inputs_of(learner))
+    assert seen == dict.fromkeys(networks, torch.bfloat16)
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute", "ignore::DeprecationWarning")  # of torch's own tracing

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 import torch
 
-from lddr.training.ledger import LOG_EVERY, Ledger
+from lddr.training.ledger import LOG_EVERY, Ledger, log_interval
 
 VALUES = np.random.default_rng(0).normal(size=(LOG_EVERY, 2)).astype(np.float32) * 100
 
@@ -20,7 +21,7 @@ def test_a_line_is_the_mean_whenever_its_steps_are_read():
         ledger = Ledger(0, None)
         for first in range(0, LOG_EVERY, often):
             filled(ledger, VALUES[first : first + often]).read()
-        assert list(ledger.line().values()) == (total / LOG_EVERY).tolist()
+        assert list(ledger.line(LOG_EVERY).values()) == (total / LOG_EVERY).tolist()
         assert ledger.sums is None
 
 
@@ -31,7 +32,7 @@ def test_sums_go_on_from_a_checkpoint():
     half.read()
     resumed = filled(Ledger(30, half.sums), VALUES[30:])
     assert list(resumed.read()) == list(range(30, LOG_EVERY))
-    assert resumed.line() == whole.line()
+    assert resumed.line(LOG_EVERY) == whole.line(LOG_EVERY)
 
 
 def test_terms_are_told_by_step():
@@ -40,3 +41,14 @@ def test_terms_are_told_by_step():
     assert list(read) == [5, 6, 7]
     assert ledger.latest == read[7] == {"loss": float(VALUES[2, 0]), "kl": float(VALUES[2, 1])}
     assert list(filled(ledger, VALUES[:1]).read()) == [8]
+
+
+def test_a_partial_line_is_the_mean_of_its_steps():
+    ledger = filled(Ledger(200, None), VALUES[:50])
+    ledger.read()
+    assert list(ledger.line(50).values()) == (VALUES[:50].astype(np.float64).cumsum(0)[-1] / 50).tolist()
+
+
+@pytest.mark.parametrize(("steps", "interval"), [(1, 1), (9, 1), (30, 3), (999, 99), (1000, 100), (300_000, 100)])
+def test_short_runs_log_ten_lines(steps, interval):
+    assert log_interval(steps) == interval

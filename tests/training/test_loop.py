@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
+from lddr.training import checkpoint
+from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 from lddr.training.ledger import Ledger
+from lddr.training.loop import Stopped
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}
@@ -59,15 +63,17 @@ def content(folder):
     }
 
 
-@pytest.mark.parametrize("model", [pytest.param("dvae", marks=pytest.mark.long), "factor-vae"])
-def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "steps"), [pytest.param("dvae", 1234, marks=pytest.mark.long), ("factor-vae", 437)]
+)  # neither is a number of whole lines
+def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, steps, tmp_path):
     narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
-    config = configure(model, "circles", "quick", **SETTINGS, **narrow)
+    config = configure(model, "circles", "quick", **SETTINGS | {"steps": steps}, **narrow)
     whole = run(config, tmp_path / "whole", QUIET)
     kills = reached = 0
     chance = random.Random(0)
     while not list((tmp_path / "killed").glob("*/scores.json")):
-        process = start(model, tmp_path / "killed")
+        process = start(model, tmp_path / "killed", steps)
         if kills < 3:
             reached = wait_for_checkpoint(tmp_path / "killed", after=reached)
             time.sleep(chance.uniform(0, 0.2))
@@ -79,6 +85,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(model, tmp_path):
     (killed,) = (tmp_path / "killed").iterdir()
     assert killed.name == whole.name
     assert content(killed) == content(whole)
+    assert RunFolder(killed).last_step == steps
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -142,19 +149,40 @@ def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, mon
     assert not (folder / "scores.json").exists()
 
 
-def test_every_line_of_the_log_is_the_mean_of_its_steps(tmp_path):
-    config = configure("dvae", "circles", "quick", **SETTINGS | {"steps": 200})
-    folder = run(config, tmp_path, QUIET)
-    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == [100, 200]
+@pytest.mark.parametrize(
+    ("steps", "ends"),
+    [
+        (1, [1]),
+        (5, [1, 2, 3, 4, 5]),
+        (32, [*range(3, 31, 3), 32]),
+        (200, [*range(20, 201, 20)]),
+        (1050, [*range(100, 1001, 100), 1050]),
+    ],
+)
+def test_every_line_of_the_log_is_the_mean_of_its_steps(steps, ends, tmp_path):
+    config = configure("dvae", "circles", "quick", **SETTINGS | {"steps": steps})
+    told = []
+    machine = replace(QUIET, on_log=lambda step, values: told.append({"step": step} | values))
+    lines = RunFolder(run(config, tmp_path, machine)).log
+    assert [line["step"] for line in lines] == ends
+    assert told == lines
     learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
-    from lddr.training.feed import Feed
-
-    feed, sums = Feed(learner, load_dataset("circles", 16)), 0.0
+    feed = Feed(learner, load_dataset("circles", 16))
     torch.set_num_threads(1)
-    for step in range(100):
-        sums += learner.step(feed.inputs(step))["elbo"].double().item()
-    assert abs(lines[0]["elbo"] - sums / 100) < 1e-9
+    elbos = [learner.step(feed.inputs(step))["elbo"].item() for step in range(steps)]
+    for line, first, end in zip(lines, [0, *ends], ends, strict=False):
+        assert line["elbo"] == pytest.approx(np.mean(elbos[first:end]), abs=1e-9)
+
+
+@pytest.mark.parametrize(("steps", "stop"), [(7, 3), (32, 7), (32, 31), (437, 430)])
+def test_a_short_run_that_was_stopped_ends_with_the_same_bytes(steps, stop, tmp_path, monkeypatch):
+    config = configure("dvae", "circles", "quick", **SETTINGS | {"steps": steps})
+    whole = run(config, tmp_path / "whole", QUIET)
+    with monkeypatch.context() as patch:
+        interrupted_after(patch, stop)
+        with pytest.raises(Stopped):
+            run(config, tmp_path / "stopped", QUIET)
+    assert content(run(config, tmp_path / "stopped", QUIET)) == content(whole)
 
 
 def test_two_starts_at_once_train_one_run_once(tmp_path):
@@ -164,7 +192,7 @@ def test_two_starts_at_once_train_one_run_once(tmp_path):
         process.stderr.close()
     (folder,) = [path for path in tmp_path.iterdir() if path.is_dir()]
     lines = (folder / "log.jsonl").read_text().splitlines()
-    assert [json.loads(line)["step"] for line in lines] == [100, 200]
+    assert [json.loads(line)["step"] for line in lines] == [*range(20, 201, 20)]
 
 
 def test_an_unwritable_place_is_a_sentence(tmp_path):
@@ -253,7 +281,7 @@ def test_a_checkpoint_of_another_seed_is_refused(tmp_path, monkeypatch):
 def test_a_log_that_lost_lines_before_resuming_is_noticed(tmp_path, monkeypatch):
     config, _ = half_done(tmp_path, monkeypatch)
     (tmp_path / config.run_name / "log.jsonl").write_text("")
-    with pytest.raises(UserError, match=r"log\.jsonl has no line of step 100, .*; move that folder away"):
+    with pytest.raises(UserError, match=r"log\.jsonl has no line of step 140, .*; move that folder away"):
         run(config, tmp_path, QUIET)
 
 
@@ -276,10 +304,10 @@ def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypa
 
     def remove(*given):
         shutil.rmtree(folder) if lost == "everything" else (folder / lost).unlink()
-        return {"elbo": -1.0}
+        return {"elbo": -1.0, "elbo_noiseless": -1.0}
 
     with monkeypatch.context() as patch, pytest.raises(UserError, match="has vanished while it trained"):
-        patch.setattr("lddr.runs.carry_out.elbo", remove)
+        patch.setattr("lddr.runs.carry_out.bounds", remove)
         patch.setattr("lddr.runs.carry_out._say_if_nothing_is_learned", lambda *given: None)
         run(config, tmp_path, QUIET)
     assert not RunFolder(folder).is_finished
@@ -288,11 +316,44 @@ def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypa
 
 
 def test_a_run_that_reads_its_losses_at_lines_and_checkpoints_alone_is_the_same(tmp_path, monkeypatch):
-    config = configure("factor-vae", "circles", "quick", **SETTINGS | {"steps": 250, "discriminator_width": 20})
+    config = configure("factor-vae", "circles", "quick", **SETTINGS | {"steps": 1050, "discriminator_width": 20})
     machine = Machine(device="cpu", threads=1, quiet=True)
     whole = run(config, tmp_path / "looking", machine)
     reads, read = [], Ledger.read
     monkeypatch.setattr(Ledger, "read", lambda self: reads.append(read(self)) or reads[-1])
     monkeypatch.setattr("lddr.training.learner.HEED_HALTED", ("cpu",))
     assert content(run(config, tmp_path / "blind", machine)) == content(whole)
-    assert list(map(len, reads)) == [100, 100, 50]
+    assert list(map(len, reads)) == [100] * 10 + [50]
+
+
+def of_an_older_version(folder):
+    """Make its newest checkpoint one of before checkpoints had a format."""
+    found = checkpoint.load_newest(folder.checkpoints, pytest.fail)
+    facts = {"fingerprint": found.facts["fingerprint"]}
+    checkpoint.save(folder.checkpoints, found.step, found.tensors, facts)
+    return found.step
+
+
+@pytest.mark.parametrize(
+    ("model", "steps", "sentence"),
+    [
+        ("dvae", 1000, "whose noise schedule ended a step earlier; resuming with the schedule of this version"),
+        ("vae", 1000, ""),
+        ("vae", 300, "which logged a run of 300 steps in other lines; starting from the beginning"),
+    ],
+)
+def test_a_checkpoint_of_an_older_version_is_resumed_or_the_run_starts_again(
+    model, steps, sentence, tmp_path, monkeypatch, capfd
+):
+    config = configure(model, "circles", "quick", **SETTINGS | {"steps": steps})
+    whole, folder = run(config, tmp_path / "whole", QUIET), RunFolder(tmp_path / "older" / config.run_name)
+    with monkeypatch.context() as patch, pytest.raises(Stopped):
+        interrupted_after(patch, 150)
+        run(config, tmp_path / "older", QUIET)
+    assert of_an_older_version(folder) == 150
+    capfd.readouterr()
+    run(config, tmp_path / "older", QUIET)
+    said = capfd.readouterr().err
+    older = f"the checkpoint of step 150 in {folder} is of an older version of lddr, {sentence}"
+    assert older in said if sentence else not said
+    assert content(folder.path) == content(whole)

@@ -16,7 +16,7 @@ from lddr.training.learner import Learner
 from lddr.training.ledger import LOG_EVERY, Ledger
 from lddr.training.loop import train
 
-SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 250}
+SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 1000}
 TRICKS = {
     "schedule": "cosine",
     "weight_decay": 0.1,

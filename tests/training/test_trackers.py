@@ -1,5 +1,6 @@
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,15 +9,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import lddr
 from lddr.config import configure
 from lddr.errors import UserError
+from lddr.metrics import elbo
 from lddr.runs import carry_out
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.machine import Machine
 from lddr.sweeps import worker
-from lddr.training import ledger, loop, trackers
+from lddr.training import trackers
 from lddr.training.loop import Stopped
 
-CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=30, batch_size=8)
+CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning:wandb"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:mlflow"),
@@ -24,12 +26,10 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module", autouse=True)
-def short_lines():
-    """A line of the log every ten steps, and little to measure at the end."""
+def short_evaluation():
+    """Little to measure at the end."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (ledger, loop):
-            patch.setattr(module, "LOG_EVERY", 10)
-        patch.setattr(carry_out, "EVALUATION_BATCHES", 1)
+        patch.setattr(carry_out, "bounds", partial(elbo.bounds, batches=1))
         yield
 
 
@@ -98,7 +98,7 @@ def test_python_and_scikit_learn_take_a_hook():
     settings = {"steps": 10, "width": 4, "machine": machine, "on_log": lambda *line: told.append(line)}
     lddr.train(images, "vae", **settings)
     lddr.DisentangledVAE("vae", **settings).fit(images)
-    assert [step for step, _ in told] == [10, 10]
+    assert [step for step, _ in told] == [*range(1, 11), *range(1, 11)]
 
 
 def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
@@ -118,19 +118,19 @@ def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
 
 def test_what_a_hook_raises_ends_the_training(tmp_path):
     with pytest.raises(Stopped):
-        trained(tmp_path, on_log=stop_at(20))
+        trained(tmp_path, on_log=stop_at(21))
     assert RunFolder(tmp_path / CONFIG.run_name).state == "training"
 
 
 def test_a_run_that_goes_on_is_the_same_for_the_tracker(service, plain, tmp_path):
     with pytest.raises(Stopped):
-        trained(tmp_path, track="memory", on_log=stop_at(20))
+        trained(tmp_path, track="memory", on_log=stop_at(21))
     folder = trained(tmp_path, track="memory")
-    assert [step for step, _ in service.told] == [10, 20, 30]
+    assert [step for step, _ in service.told] == [*range(3, 31, 3), 32]
     assert [identity for identity, _ in service.begun] == [None, "first"]
     assert service.begun[0][1] == flat_settings(CONFIG.as_dict())
     (first, nothing, stopped), (last, scores, finished) = service.ended
-    assert (first, nothing, stopped, last, finished) == (10, {}, False, 30, True)
+    assert (first, nothing, stopped, last, finished) == (18, {}, False, 32, True)
     assert scores == {f"final/{name}": value for name, value in folder.scores["training"].items()}
     assert same(folder, plain)
 
@@ -182,7 +182,7 @@ def test_mlflow_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
 
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     with pytest.raises(Stopped):
-        trained(tmp_path, track="mlflow", on_log=stop_at(20))
+        trained(tmp_path, track="mlflow", on_log=stop_at(21))
     folder = trained(tmp_path, track="mlflow")
     client = mlflow.MlflowClient(trackers.MLflow._beside(folder))
     (found,) = client.search_runs([client.get_experiment_by_name("lddr").experiment_id])
@@ -198,7 +198,7 @@ def test_mlflow_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
 def test_wandb_keeps_an_offline_run_in_the_folder(plain, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     with pytest.raises(Stopped):
-        trained(tmp_path, track="wandb", on_log=stop_at(20))
+        trained(tmp_path, track="wandb", on_log=stop_at(21))
     folder = trained(tmp_path, track="wandb")
     identity = folder.tracked_as["wandb"]["id"]
     kept = list(folder.path.glob(f"wandb/offline-run-*/run-{identity}.wandb"))
@@ -227,7 +227,7 @@ def test_wandb_without_a_login_is_refused_before_training(tmp_path, monkeypatch)
 def test_trackio_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
     with pytest.raises(Stopped):
-        trained(tmp_path, track="trackio", on_log=stop_at(20))
+        trained(tmp_path, track="trackio", on_log=stop_at(21))
     folder = trained(tmp_path, track="trackio")
     import trackio
 

@@ -135,7 +135,10 @@ def write_runs(root: Path, count: int) -> None:
         config = configure(("vae", "dvae", "tc-dvae", "factor-dvae")[seed % 4], "dsprites", seed=seed)
         scores = dict(zip(("mig", "dci", "sap", "gap"), generator.random(4).tolist(), strict=True))
         metrics = {name: {"score": score, "settings": {}} for name, score in scores.items()}
-        content = {"training": {"elbo": -50.0, "reconstruction": 30.0, "kl": 20.0}, "metrics": metrics}
+        content = {
+            "training": {"elbo": -55.0, "elbo_noiseless": -50.0, "reconstruction": 30.0, "kl": 20.0},
+            "metrics": metrics,
+        }
         _write(RunFolder(root / config.run_name), {"settings": config.as_dict()}, content)
 
 

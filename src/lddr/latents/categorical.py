@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Categorical(Tabular):
     """The encoder gives log α of every category, which are at equidistant positions.
 
-    The noise is multiplied by a scale that follows a cosine over the training. Positions that are learned are read in
-    order, so that category j is always the j-th from below; `prior_variance` is that of the positions as they begin.
+    The noise is multiplied by a scale that follows a cosine from `noise_start` at step 0 to `noise_end` at step
+    `steps`, just after the last one, as in the authors' code. Positions that are learned are read in order, so that
+    category j is always the j-th from below; `prior_variance` is that of the positions as they begin.
     """
 
     title = "categorical"
@@ -32,7 +33,7 @@ class Categorical(Tabular):
     low: float = setting(-1.0, "Position of the first category.")
     high: float = setting(1.0, "Position of the last category.")
     noise_start: float = setting(0.5, "Scale of the Gumbel noise at the first step.", at_least=0)
-    noise_end: float = setting(2.0, "Scale of the Gumbel noise at the last step.", at_least=0)
+    noise_end: float = setting(2.0, "Scale of the Gumbel noise at the end of the training.", at_least=0)
     hard: bool = setting(False, "Round samples to one category, with the gradient of those that are not rounded.")
     learn_positions: bool = setting(False, "Let the positions, the same for all latents, train with the networks.")
 

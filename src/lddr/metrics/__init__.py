@@ -3,6 +3,7 @@
 from lddr.metrics.beta_vae import beta_vae_score as beta_vae_score
 from lddr.metrics.dci import dci as dci
 from lddr.metrics.downstream import downstream as downstream
+from lddr.metrics.elbo import elbo as elbo
 from lddr.metrics.factor_vae import factor_vae_score as factor_vae_score
 from lddr.metrics.gap import gap as gap
 from lddr.metrics.infomec import infomec as infomec

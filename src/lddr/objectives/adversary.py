@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lddr.lazy import LazyModule
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 else:
     torch = LazyModule("torch")
+
+Network = Callable[["Tensor"], "Tensor"]
 
 
 class Adversary(ABC):
@@ -47,12 +50,15 @@ class Adversary(ABC):
 
     def judge(self, z: Tensor) -> Tensor:
         """The verdict on codes, by a network that does not learn from it."""
-        return self.verdict(self.network(z.flatten(1)).float())
+        return self.verdict(self.network(z.flatten(1)))
 
-    def meet(self, z: Tensor, drawn: Tensor) -> Tensor:
-        """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights."""
+    def meet(self, z: Tensor, drawn: Tensor, network: Network | None = None) -> Tensor:
+        """The verdict, whose gradient reaches z alone; those of the network's own loss are left in its weights.
+
+        `network` computes the outputs of the network in another precision.
+        """
         codes = z.detach().requires_grad_()
-        outputs, rivals = self._outputs(codes, self.rivals(z.detach(), drawn))
+        outputs, rivals = self._outputs(network or self.network, codes, self.rivals(z.detach(), drawn))
         verdict = self.verdict(outputs)
         (slope,) = torch.autograd.grad(verdict, codes, retain_graph=True)
         weights = list(self.network.parameters())
@@ -61,9 +67,9 @@ class Adversary(ABC):
             weight.grad = gradient
         return verdict.detach() + (slope * (z - codes.detach())).sum()  # the same value, and the slope for z
 
-    def _outputs(self, codes: Tensor, rivals: Tensor) -> tuple[Tensor, ...]:
+    def _outputs(self, network: Network, codes: Tensor, rivals: Tensor) -> tuple[Tensor, ...]:
         """Of both; in one pass where a pass costs the same however many codes there are."""
         codes, rivals = codes.flatten(1), rivals.flatten(1)  # a latent may be several numbers
         if codes.device.type == "cpu":
-            return self.network(codes).float(), self.network(rivals).float()
-        return self.network(torch.cat([codes, rivals])).float().chunk(2)
+            return network(codes), network(rivals)
+        return network(torch.cat([codes, rivals])).chunk(2)

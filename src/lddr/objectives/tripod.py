@@ -37,7 +37,7 @@ class MultiInformation(_Weighted):
     multi_information_weight: float = setting(1.0, "Weight of the latents' multi-information.", at_least=0)
 
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        information = terms.multi_information(_precise(latent.z), _deviation(latent))
+        information = terms.multi_information(latent.z, _deviation(latent))
         return super().penalties(latent, moment) | {"multi_information": self.multi_information_weight * information}
 
 
@@ -53,7 +53,7 @@ class HessianPenalty(_Weighted):
 
     def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
         assert moment.drawn is not None, "this objective draws directions"
-        around = terms.neighbours(_precise(latent.z), _deviation(latent), moment.drawn)
+        around = terms.neighbours(latent.z, _deviation(latent), moment.drawn)
         ratios = [terms.hessian_ratio(layer.movedim(1, -1)) for layer in moment.hidden(around)]  # as they are in memory
         return super().penalties(latent, moment) | {"hessian": self.hessian_weight * torch.stack(ratios).sum()}
 
@@ -66,9 +66,4 @@ class Tripod(MultiInformation, HessianPenalty):
 
 def _deviation(latent: Latent) -> Tensor:  # (latents,)
     """Of the codes before they are rounded."""
-    return terms.deviation(_precise(latent.z if latent.unrounded is None else latent.unrounded))
-
-
-def _precise(codes: Tensor) -> Tensor:
-    """In 32 bits at least, whatever the surrounding autocast made of them."""
-    return codes.to(torch.promote_types(codes.dtype, torch.float32))
+    return terms.deviation(latent.z if latent.unrounded is None else latent.unrounded)

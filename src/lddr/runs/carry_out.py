@@ -9,26 +9,21 @@ from pathlib import Path
 import torch
 
 import lddr
-from lddr import terms
 from lddr.config import Config
 from lddr.console import say
-from lddr.data.dataset import Dataset, as_floats, identity, stream
+from lddr.data.dataset import Dataset, identity
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
-from lddr.networks.vae import VAE
-from lddr.objectives.objective import mean_kl
+from lddr.metrics.elbo import bounds
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.machine import Machine, free_cores
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.collapse import latent_use
-from lddr.training.feed import Feed, as_tensor
+from lddr.training.feed import Feed
 from lddr.training.learner import Learner
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
-
-EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
@@ -92,7 +87,7 @@ def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine)
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
-    scores = elbo(learner.vae, dataset, learner.device)
+    scores = bounds(learner.vae, config.training.steps, dataset)
     if is_collapsed(scores):
         say(_collapsed(scores, folder))
     folder.require(CONFIG, LOG, MODEL)
@@ -112,37 +107,6 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
     versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
     versions["threads"] = str(torch.get_num_threads())
     folder.write_config(config, versions, identity(dataset))
-
-
-@torch.no_grad()
-def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
-    """Noiseless reconstruction, KL and ELBO in nats per image, on images that are the same for every run.
-
-    `mean_picture` is the reconstruction of a model that gives the mean of these images for each of them, `explained`
-    the share of what it costs more than a perfect copy that this model saves: 0 is a model that has learned nothing,
-    1 a perfect copy. `active_latents` encode something, `saturated_latents` are certain of one category for all images.
-    """
-    sums, shown = torch.zeros(2, dtype=torch.float64), []
-    for number in range(EVALUATION_BATCHES):
-        drawn = dataset.draw(stream(0, "evaluation", number), EVALUATION_SIZE)
-        here = as_tensor(as_floats(drawn), torch.device("cpu"))
-        images = here.to(device)
-        logits, latent = vae(images)
-        shown.append(here)
-        sums += torch.stack([terms.bernoulli_reconstruction(logits, images), mean_kl(latent)]).cpu().double()
-    reconstruction, kl = (sums / EVALUATION_BATCHES).tolist()
-    images = torch.cat(shown)
-    trivial, contrast = terms.mean_picture(images), terms.contrast(images)
-    use = latent_use(vae, images.to(device))
-    return {
-        "elbo": -reconstruction - kl,
-        "reconstruction": reconstruction,
-        "kl": kl,
-        "mean_picture": trivial,
-        "explained": (trivial - reconstruction) / contrast if contrast else 0.0,
-        "active_latents": use.active,
-        "saturated_latents": use.saturated,
-    }
 
 
 def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:

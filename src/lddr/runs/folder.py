@@ -258,7 +258,14 @@ def upgraded(facts: Content, path: Path) -> Content:
 
 
 def _renamed(scores: Content) -> Content:
-    """PIPE scores whose settings name no judge are from before it was the published one: they get their own name."""
+    """The scores of older versions under today's names.
+
+    PIPE scores whose settings name no judge are from before it was the published one. Runs that have one ELBO are older
+    than the sampled one: theirs is that of codes without noise.
+    """
+    if "elbo_noiseless" not in (training := scores["training"]):
+        renamed = {"elbo_noiseless" if name == "elbo" else name: value for name, value in training.items()}
+        scores = scores | {"training": renamed}
     entries = scores.get("metrics")
     if not isinstance(entries, dict) or not isinstance(pipe := entries.get("pipe"), dict):
         return scores

@@ -25,6 +25,7 @@ OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = (
     "elbo",
+    "elbo_noiseless",
     "reconstruction",
     "kl",
     "validation_risk",
@@ -175,6 +176,12 @@ def read_run(folder: Path) -> Run:
     except (UserError, ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         return Run(folder, "broken", settings, {}, reason_of(error))
     return Run(folder, "finished", settings, scores)
+
+
+def common_elbo(runs: Iterable[Run]) -> str:
+    """The score by which the bounds of these runs can be compared: without noise if older runs have no other."""
+    older = any("elbo_noiseless" in run.scores and "elbo" not in run.scores for run in runs)
+    return "elbo_noiseless" if older else "elbo"
 
 
 def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:

@@ -5,9 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from lddr.console import say
-from lddr.runs.index import TRAINING_SCORES, Run, Value
+from lddr.runs.index import TRAINING_SCORES, Run, Value, common_elbo
 
-NOT_HEADLINES = ("reconstruction", "kl", "mean_picture", "explained", "active_latents", "saturated_latents")
+NOT_HEADLINES = (  # the ELBO stands for them
+    "elbo_noiseless",
+    "reconstruction",
+    "kl",
+    "mean_picture",
+    "explained",
+    "active_latents",
+    "saturated_latents",
+)
 
 
 def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
@@ -100,5 +108,6 @@ def _differs(name: str, runs: Sequence[Run]) -> bool:
 def headlines(runs: Sequence[Run]) -> list[str]:
     """The scores that exist, without details: metrics first, since they are what runs are compared by."""
     scores = dict.fromkeys(name for run in runs for name in run.scores)
-    headlines = [name for name in scores if "." not in name and name not in NOT_HEADLINES]
+    bound = common_elbo(runs)  # runs of older versions have none but the noiseless one
+    headlines = [name for name in scores if "." not in name and (name == bound or name not in NOT_HEADLINES)]
     return sorted(headlines, key=lambda name: (name in TRAINING_SCORES, name != "mig"))

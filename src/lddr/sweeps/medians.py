@@ -1,13 +1,13 @@
 """The scores of a study: medians over seeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from lddr.config import Config
-from lddr.runs.index import read_run
+from lddr.runs.index import Run, common_elbo, read_run
 from lddr.runs.tables import shown
 from lddr.sweeps.study import Study
 
@@ -20,14 +20,19 @@ def score_rows(study: Study, out: Path) -> list[Row]:
     for config in study.configs:
         points.setdefault(replace(config, training=replace(config.training, seed=0)), []).append(config)
     knobs = _varied([point.flat() for point in points])
-    return [_row(point, configs, knobs, study.metrics, out) for point, configs in points.items()]
+    read = {config: read_run(out / config.run_name) for config in study.configs}
+    finished = {config: run for config, run in read.items() if run.state == "finished"}
+    scores = [common_elbo(finished.values()), *study.metrics]
+    return [_row(point, configs, knobs, scores, finished) for point, configs in points.items()]
 
 
-def _row(point: Config, configs: list[Config], knobs: list[str], metrics: Sequence[str], out: Path) -> Row:
-    runs = [run for config in configs if (run := read_run(out / config.run_name)).state == "finished"]
+def _row(
+    point: Config, configs: list[Config], knobs: list[str], scores: Sequence[str], finished: Mapping[Config, Run]
+) -> Row:
+    runs = [finished[config] for config in configs if config in finished]
     settings = point.flat()
     row = {name: _word(settings.get(name)) for name in knobs} | {"runs": f"{len(runs)}/{len(configs)}"}
-    for name in ("elbo", *metrics):
+    for name in scores:
         values = [run.scores[name] for run in runs if name in run.scores]
         row[name] = shown(float(median(values))) if values else "-"
     return row

@@ -13,8 +13,8 @@ BLOCK_BYTES = 128 * 2**20  # at most; fewer steps then
 class Blocks:
     """The draws of a step on the device, where a step finds them without a word to the host.
 
-    A block ends where a line of the log does, if it is not too large. The host's side of a transfer is pinned on CUDA,
-    so that the device fetches it when it gets there and nobody waits.
+    A block ends where a line of a long log does, if it is not too large. The host's side of a transfer is pinned on
+    CUDA, so that the device fetches it when it gets there and nobody waits.
     """
 
     def __init__(self, draws: Draws, device: torch.device) -> None:

@@ -1,7 +1,6 @@
 """What is trained and how one step changes it: the VAE, an adversary if the objective has one, their optimisers."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
 
 import torch
@@ -14,6 +13,7 @@ from lddr.latents.family import Latent
 from lddr.networks.coders import initialise
 from lddr.networks.pixel_loss import reconstruction_to_learn_by
 from lddr.networks.vae import VAE
+from lddr.objectives.adversary import Network
 from lddr.objectives.objective import Moment, mean_kl
 from lddr.training.adam import Adam
 from lddr.training.checkpoint import fill, load_module, module_tensors
@@ -83,14 +83,14 @@ class Learner:
 
         No weight changes; an adversary's gradients are left where its optimiser finds them.
         """
-        with self._precision():
-            logits, latent = self.vae(inputs.images, inputs.noise, inputs.noise_scale)
-            reconstruction = reconstruction_to_learn_by(logits, inputs.images)
-            penalties = self.config.objective.penalties(latent, self._moment(inputs))
-            penalties |= self.config.latent.losses(self.vae.family, latent)
-            if inputs.labelled is not None and self.config.supervision is not None:
-                weight = self.config.supervision.weight(len(inputs.labelled.images))
-                penalties["supervision"] = weight * self.risk(inputs.labelled)
+        encoder, decoder = self._in_precision(self.vae.encoder), self._in_precision(self.vae.decoder)
+        latent = self.vae.family(encoder(inputs.images), inputs.noise, inputs.noise_scale)
+        reconstruction = reconstruction_to_learn_by(decoder(latent.z), inputs.images)
+        penalties = self.config.objective.penalties(latent, self._moment(inputs))
+        penalties |= self.config.latent.losses(self.vae.family, latent)
+        if inputs.labelled is not None and self.config.supervision is not None:
+            weight = self.config.supervision.weight(len(inputs.labelled.images))
+            penalties["supervision"] = weight * self.risk(inputs.labelled, encoder)
         weight = self.reconstruction_weight
         weighted = reconstruction if weight == 1 else weight * reconstruction
         loss = weighted + reduce(torch.add, penalties.values()) if penalties else weighted
@@ -99,10 +99,10 @@ class Learner:
         parts |= {name: value for name, value in penalties.items() if name != "kl"}
         return loss, {name: value.detach() for name, value in parts.items()}
 
-    def risk(self, labelled: Labelled) -> Tensor:
-        """R_s, the supervised risk, of labelled images."""
+    def risk(self, labelled: Labelled, encoder: Network | None = None) -> Tensor:
+        """R_s, the supervised risk, of labelled images; with the encoder in float32 unless one is given."""
         assert self.config.supervision is not None
-        latent = self.vae.encode(labelled.images)
+        latent = self.vae.family((encoder or self.vae.encoder)(labelled.images))
         return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets)
 
     @torch.no_grad()
@@ -126,26 +126,27 @@ class Learner:
             self.referee.step(halted)
 
     def _moment(self, inputs: Inputs) -> Moment:
-        vae, verdict = self.vae, self._verdict(inputs.challenge)
-        return Moment(inputs.schedule, vae.family, vae.decoder, self._hidden, inputs.drawn, verdict)
-
-    def _hidden(self, z: Tensor) -> list[Tensor]:
-        """Of the decoder, in full precision: differences of rounded numbers would say nothing."""
-        if self.config.training.precision == "fp32":
-            return self.vae.decoder.hidden(z)
-        with torch.autocast(self.device.type, enabled=False):
-            return self.vae.decoder.hidden(z)
+        decoder, verdict = self._in_precision(self.vae.decoder), self._verdict(inputs.challenge)
+        hidden = self.vae.decoder.hidden  # in float32, because differences of rounded numbers say nothing
+        return Moment(inputs.schedule, self.vae.family, decoder, hidden, inputs.drawn, verdict)
 
     def _verdict(self, drawn: Tensor | None) -> Callable[[Latent], Tensor] | None:
         adversary, family = self.adversary, self.config.latent
         if adversary is None or drawn is None:
             return None
-        return lambda latent: adversary.meet(family.shown(latent), drawn)
+        network = self._in_precision(adversary.network)
+        return lambda latent: adversary.meet(family.shown(latent), drawn, network)
 
-    def _precision(self) -> AbstractContextManager:
+    def _in_precision(self, network: nn.Module) -> Network:
+        """A network that computes in the precision of the run; its outputs, and all terms of the loss, are float32."""
         if self.config.training.precision == "fp32":
-            return nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16)
+            return network
+
+        def outputs(inputs: Tensor) -> Tensor:
+            with torch.autocast(self.device.type, torch.bfloat16):
+                return network(inputs).float()
+
+        return outputs
 
     def _stream(self, purpose: str, *position: int) -> torch.Generator:
         return torch_stream(self.config.training.seed, purpose, *position)

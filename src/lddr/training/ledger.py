@@ -5,7 +5,13 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-LOG_EVERY = 100  # steps; a line of the log is the mean over them
+LOG_EVERY = 100  # steps at most; a line of the log is the mean over them
+LEAST_LINES = 10  # of a run with as many steps
+
+
+def log_interval(steps: int) -> int:
+    """After how many steps a run of this length logs a line; the last step always ends one."""
+    return min(LOG_EVERY, max(1, steps // LEAST_LINES))
 
 
 class Ledger:
@@ -33,9 +39,9 @@ class Ledger:
         self.latest = read[self._step - 1]
         return read
 
-    def line(self) -> dict[str, float]:
-        """The means of the steps of a line, which ends here."""
+    def line(self, steps: int) -> dict[str, float]:
+        """The means of this many steps, those of a line, which ends here."""
         assert self.sums is not None
-        means = dict(zip(self._names, (self.sums / LOG_EVERY).tolist(), strict=True))
+        means = dict(zip(self._names, (self.sums / steps).tolist(), strict=True))
         self.sums = None
         return means

@@ -16,8 +16,10 @@ from lddr.training import checkpoint
 from lddr.training.collapse import CollapseWatch
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
-from lddr.training.ledger import LOG_EVERY, Ledger
+from lddr.training.ledger import LOG_EVERY, Ledger, log_interval
 from lddr.training.tracking import Tracker
+
+FORMAT = 2  # of checkpoints; those without a number have 100 steps in every line and a noise schedule a step shorter
 
 
 class Stopped(KeyboardInterrupt):
@@ -27,10 +29,10 @@ class Stopped(KeyboardInterrupt):
 def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
     """Train to the last step, from the folder's newest checkpoint if there is one; hooks are told what is logged."""
     steps = learner.config.training.steps
-    found = checkpoint.load_newest(folder.checkpoints, warn=say)
+    interval = log_interval(steps)
+    found = _newest(learner, folder)
     first, sums = 0, None
     if found is not None:
-        _check_origin(found, learner.config.fingerprint, folder)
         learner.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
     tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
@@ -40,32 +42,52 @@ def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hoo
         for step in range(first, steps):
             ledger.add(learner.step(feed.inputs(step)))
 
-            is_last, logs, stops = step + 1 == steps, (step + 1) % LOG_EVERY == 0, stop.is_set()
+            is_last, stops = step + 1 == steps, stop.is_set()
+            logs = is_last or (step + 1) % interval == 0
             saves = not is_last and (stops or time.monotonic() - saved_at > machine.checkpoint_seconds)
-            if learner.waits or logs or saves or is_last:
+            if learner.waits or logs or saves:
                 _check(ledger.read(), folder)
             tracker.show(step + 1, ledger.latest)
             if logs:
-                tracker.record(step + 1, ledger.line() | learner.validation(feed.validation))
+                tracker.record(step + 1, ledger.line(step % interval + 1) | learner.validation(feed.validation))
                 watch.look(step + 1)
             if saves:
                 tracker.sync()
                 folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
                 state = learner.tensors() | ({} if ledger.sums is None else {"sums": ledger.sums})
-                checkpoint.save(folder.checkpoints, step + 1, state, {"fingerprint": learner.config.fingerprint})
+                facts = {"format": FORMAT, "fingerprint": learner.config.fingerprint}
+                checkpoint.save(folder.checkpoints, step + 1, state, facts)
                 saved_at = time.monotonic()
             if stops and not is_last:
                 raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to go on")
         tracker.sync()
 
 
-def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, folder: RunFolder) -> None:
+def _newest(learner: Learner, folder: RunFolder) -> checkpoint.Checkpoint | None:
+    """The newest checkpoint that this run can be resumed from; one of an older format is resumed with a warning."""
+    found = checkpoint.load_newest(folder.checkpoints, warn=say)
+    if found is None:
+        return None
+    config, steps = learner.config, learner.config.training.steps
+    interval = log_interval(steps)
+    if "format" not in found.facts:
+        older = f"the checkpoint of step {found.step} in {folder} is of an older version of lddr"
+        if interval < LOG_EVERY:
+            say(f"{older}, which logged a run of {steps} steps in other lines; starting from the beginning")
+            return None
+        if config.latent.noise_scale(0, steps) != config.latent.noise_scale(steps, steps):
+            say(f"{older}, whose noise schedule ended a step earlier; resuming with the schedule of this version")
+    _check_origin(found, config.fingerprint, interval, folder)
+    return found
+
+
+def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int, folder: RunFolder) -> None:
     """Refuse a state of another run, and a log that lost lines which this state counts on."""
     origin = found.facts.get("fingerprint", fingerprint)
     if origin != fingerprint:
         what = f"the checkpoint of step {found.step} in {folder} is of another run, {origin!r}, not of {fingerprint}"
         raise UserError(f"{what}; move that folder away")
-    logged = found.step - found.step % LOG_EVERY
+    logged = found.step - found.step % interval
     if logged and all(record["step"] != logged for record in folder.log):
         state = f"the checkpoint of step {found.step} counts on"
         raise UserError(f"{folder.log_file} has no line of step {logged}, which {state}; move that folder away")

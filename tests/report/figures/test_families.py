@@ -29,6 +29,15 @@ def test_the_elbo_decides_where_some_run_has_no_mig():
     assert chosen[0].name == "b"  # equal ELBOs: by name
 
 
+def test_runs_of_older_versions_go_by_their_elbo_without_noise():
+    older = [
+        invented(model=model, scores={"elbo_noiseless": bound}, folder=Path(f"{model}{bound}"))
+        for model, bound in (("dvae", -9.0), ("dvae", -5.0), ("dvae", -1.0), ("vae", -3.0))
+    ]
+    _, chosen = typical(grouped(older))
+    assert [each.name for each in chosen] == ["dvae-5.0", "vae-3.0"]
+
+
 def test_one_family_alone_is_not_put_beside_itself():
     with pytest.raises(UndefinedError, match="side by side"):
         typical(grouped([run("d", 0.5, model="dvae"), run("f", 0.5, model="factor-vae")]))

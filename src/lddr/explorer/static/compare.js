@@ -1,7 +1,7 @@
 // Two models side by side: the same image, the same traversal, and for two latents the whole space.
 import * as api from "./api.js";
 import { Chooser } from "./chooser.js";
-import { h, Notice, option, shown } from "./dom.js";
+import { h, known, Notice, option, shown } from "./dom.js";
 import { latentName } from "./latents.js";
 import { blobOf, canvas, cut, draw } from "./pictures.js";
 import { Plane } from "./plane.js";
@@ -101,7 +101,7 @@ class Side {
   async open() {
     try {
       const run = await api.about(this.token);
-      this.facts.replaceChildren(...["mig", "gap", "elbo"].filter((name) => name in run.scores).flatMap((name) => [`${name} `, h("b", {}, shown(run.scores[name])), "  "]));
+      this.facts.replaceChildren(...known(run.scores, ["mig", "gap", "elbo"]).flatMap((name) => [`${name} `, h("b", {}, shown(run.scores[name])), "  "]));
       this.model = await api.about(this.token, "model");
       this.latents.append(...this.model.latents.map((latent) => option(latent.number, latentName(latent))));
       if (this.model.latents.length === 2 && this.model.dataset?.factors.length > 1) await this.openPlane();

@@ -36,6 +36,11 @@ export function shown(value) {
   return size >= 0.001 || size === 0 ? value.toFixed(3) : value.toExponential(1);
 }
 
+// Those of these scores that a run has; a run of an older version has no ELBO but the one without noise.
+export function known(scores, names) {
+  return names.map((name) => (name === "elbo" && !(name in scores) ? "elbo_noiseless" : name)).filter((name) => name in scores);
+}
+
 export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error));
 }

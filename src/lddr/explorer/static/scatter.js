@@ -26,7 +26,7 @@ export class Scatter {
     const scores = this.table.columns.filter((column) => column.score).map((column) => column.name);
     const up = scores.includes("mig") ? "mig" : scores[0];
     const count = (name) => this.table.runs.filter((run) => this.value(run, up) !== null && this.value(run, name) !== null).length;
-    const others = [...new Set(["gap", "elbo", ...scores])].filter((name) => scores.includes(name) && name !== up);
+    const others = [...new Set(["gap", "elbo", "elbo_noiseless", ...scores])].filter((name) => scores.includes(name) && name !== up);
     const most = Math.max(...others.map(count));
     return [others.find((name) => count(name) === most) ?? up, up];
   }

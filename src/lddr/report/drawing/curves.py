@@ -16,7 +16,7 @@ from lddr.runs.index import Run
 
 NOISE_TOLD = (
     "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
-    "reconstruction is made from a noisier code. The ELBO among the scores is without noise."
+    "reconstruction is made from a noisier code. The score elbo_noiseless is without noise."
 )
 ENDLESS = 1e30  # nats: no term is like that
 SHORT = 15  # records that are shown from the first
@@ -42,7 +42,7 @@ def noise_scale(run: Run, steps: Floats) -> Floats | None:
     """How much of its noise the latents' family uses at these steps; None where it is always the same."""
     with suppress(UserError):
         latent, last = run.files.config.latent, run.files.config.training.steps
-        if latent.noise_scale(0, last) != latent.noise_scale(last - 1, last):
+        if latent.noise_scale(0, last) != latent.noise_scale(last, last):
             return np.array([latent.noise_scale(int(step), last) for step in steps])
     return None
 

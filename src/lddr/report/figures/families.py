@@ -11,7 +11,7 @@ from lddr.report.loaded import LoadedRun
 from lddr.report.pairs import pairs
 from lddr.report.style import new_figure
 from lddr.report.titles import model_title
-from lddr.runs.index import Run
+from lddr.runs.index import Run, common_elbo
 
 NAME = "families"
 COLUMNS = 7  # values of each latent
@@ -46,7 +46,8 @@ def _caption(group: Group, both: Sequence[Run]) -> str:
     counts = " and ".join(
         f"{len(group.unsupervised(str(run.value('model'))))} of {model_title(str(run.value('model')))}" for run in both
     )
-    by, names = "MIG" if _score(both) == "mig" else "ELBO", " and ".join(run.name for run in both)
+    by = {"mig": "MIG", "elbo": "ELBO"}.get(_score(both), "ELBO without noise")
+    names = " and ".join(run.name for run in both)
     return (
         f"{group.title}. In each row one latent goes through its values, the others stay; in a disentangled model one "
         f"thing changes in each row. Shown are those with the median {by} of {counts}: {names}. "
@@ -72,4 +73,4 @@ def _median(runs: Sequence[Run]) -> Run:
 
 def _score(runs: Sequence[Run]) -> str:
     """What runs are ranked by: MIG where all have it."""
-    return "mig" if all("mig" in run.scores for run in runs) else "elbo"
+    return "mig" if all("mig" in run.scores for run in runs) else common_elbo(runs)

@@ -11,7 +11,7 @@ from lddr.report.groups import Group
 from lddr.report.loaded import LoadedRun
 from lddr.report.palette import is_discrete
 from lddr.report.style import new_figure
-from lddr.runs.index import Run
+from lddr.runs.index import Run, common_elbo
 
 
 @figures.add("traversals", "Reconstructions and latent categories", 70)
@@ -49,10 +49,11 @@ def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
     ]
     for kind, group in product(kinds, groups):
         if members := [run for run in group.runs if kind(run) and not run.collapsed]:
-            return group, min(members, key=_preference)
+            bound = common_elbo(members)
+            return group, min(members, key=lambda run: _preference(run, bound))
     raise UndefinedError("there is no finished run whose model could be shown")
 
 
-def _preference(run: Run) -> tuple[float, float, float, str]:
-    risk, gap, elbo = (run.scores.get(name) for name in ("validation_risk", "gap", "elbo"))
-    return inf if risk is None else risk, inf if gap is None else gap, inf if elbo is None else -elbo, run.name
+def _preference(run: Run, bound: str) -> tuple[float, float, float, str]:
+    risk, gap = (run.scores.get(name, inf) for name in ("validation_risk", "gap"))
+    return risk, gap, -run.scores.get(bound, -inf), run.name

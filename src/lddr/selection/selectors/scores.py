@@ -26,7 +26,10 @@ RELATIVE = "smallest gap, as a share of the reconstruction error"
 by_score("relative", "gap.relative", "lower", RELATIVE, EVALUATE, title="Gap_ST, relative")
 CONFIDENT = "most confident posterior, all latents"
 by_score("discreteness", "gap.confidence", "higher", CONFIDENT, EVALUATE, SIZES, "confidence")
-by_score("elbo", "elbo", "higher", "largest evidence lower bound", title="ELBO")
+SAMPLED = "get it with: lddr evaluate RUN --metrics elbo"
+by_score("elbo", "elbo", "higher", "largest evidence lower bound, of samples", SAMPLED, title="ELBO")
+NOISELESS = "largest ELBO of codes without noise, which is no bound"
+by_score("elbo_noiseless", "elbo_noiseless", "higher", NOISELESS, title="ELBO without noise")
 by_score("reconstruction", "reconstruction", "lower", "smallest reconstruction error")
 INDEPENDENT = "smallest total correlation of the codes"
 by_score("independence", "unsupervised", "lower", INDEPENDENT, UNSUPERVISED, title="total correlation")
