@@ -23,7 +23,7 @@ Value = str | int | float | None
 INDEX, FORMAT = ".index.json", 3  # the format is raised when other values are kept
 OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
-TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "mean_picture")
+TRAINING_SCORES = ("elbo", "reconstruction", "kl", "validation_risk", "validation_risk_guessing", "mean_picture")
 
 
 @dataclass(frozen=True)

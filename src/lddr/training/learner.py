@@ -7,6 +7,7 @@ from functools import reduce
 import torch
 from torch import Tensor, nn
 
+from lddr import terms
 from lddr.config import Config
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.latents.family import Latent
@@ -89,6 +90,8 @@ class Learner:
             if inputs.labelled is not None and self.config.supervision is not None:
                 weight = self.config.supervision.weight(len(inputs.labelled.images))
                 penalties["supervision"] = weight * self.risk(inputs.labelled)
+                if self.config.supervision.free_penalty:
+                    penalties["free_penalty"] = self._repeated(latent, inputs.labelled.targets.shape[1])
         weight = training.reconstruction_weight
         weighted = reconstruction if weight == 1 else weight * reconstruction
         loss = weighted + reduce(torch.add, penalties.values()) if penalties else weighted
@@ -101,7 +104,14 @@ class Learner:
         """R_s, the supervised risk, of labelled images."""
         assert self.config.supervision is not None
         latent = self.vae.encode(labelled.images)
-        return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets)
+        return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets, labelled.known)
+
+    def _repeated(self, latent: Latent, tied: int) -> Tensor:
+        """The weighted penalty on free latents, which alone it moves, for what they repeat of the tied ones."""
+        assert self.config.supervision is not None
+        means = latent.mean.float()  # not in bfloat16: a correlation is a small difference of large sums
+        repeated = terms.squared_correlations(means[:, tied:], means[:, :tied].detach())
+        return self.config.supervision.free_penalty * repeated.sum()
 
     @torch.no_grad()
     def validation(self, unseen: Labelled | None) -> dict[str, float]:
