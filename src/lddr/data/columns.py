@@ -97,7 +97,7 @@ def _of_objects(column: NDArray) -> NDArray:
 
 
 def _without_marks(column: NDArray) -> NDArray:
-    """The same with NaN for -1 where that marks an unknown value: beside at least two values, none negative."""
+    """NaN for a -1 that marks an unknown value: there are at least two other values, and none is negative."""
     if column.dtype.kind not in "if" or not (column == UNKNOWN).any():
         return column
     others = np.unique(column[(column == column) & (column != UNKNOWN)])
