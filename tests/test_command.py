@@ -14,7 +14,7 @@ from lddr.models import models
 def parsed(monkeypatch):
     """A function from words to the settings that the command line makes of them."""
     seen = []
-    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine: seen.append(config))
+    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
 
     def parse(words):
         assert words[0] == "lddr"
@@ -49,10 +49,16 @@ def test_every_digit_and_every_setting_is_said(number, seed, resolution, preset,
         config = changed(config, {"omega": number, "labels": 7, "validation_share": 0.25})
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lddr.runs.carry_out.run", lambda config, out, machine: seen.append(config))
+        patch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
         main(train_words(config)[1:])
     assert seen == [config]
     assert seen[0].fingerprint == config.fingerprint
+
+
+def test_the_number_of_labels_of_own_images_is_said_even_if_it_is_the_default():
+    own = configure("dvae", "my/pictures", supervision="masked")
+    assert train_words(own)[-2:] == ["--labels", "100"]
+    assert "--labels" not in train_words(configure("dvae", "circles", supervision="masked"))
 
 
 def test_what_is_said_elsewhere_can_be_left_out():

@@ -64,6 +64,20 @@ def test_a_pipeline_learns_from_the_codes(images):
     assert pipeline.fit(images, left).score(images, left) > 0.75
 
 
+def test_labels_supervise_and_may_be_few_or_unused(images):
+    x = np.arange(0, 1600, 4) % 40 // 10
+    x[100:] = -1
+    settings = SMALL | {"steps": 3}
+    one, other, alone = (
+        DisentangledVAE("dvae", machine=QUIET, settings=settings, **keywords).fit(images, y)
+        for keywords, y in (({}, x), ({"supervision": None}, x), ({}, None))
+    )
+    assert (one.trained_.config.supervision.loss, one.trained_.config.supervision.labels) == ("masked", 100)
+    assert len(one.trained_.values_of(0)) == 4
+    assert other.trained_.config.supervision is None
+    assert np.array_equal(other.transform(images), alone.transform(images))
+
+
 def test_an_unfitted_one_says_so(images):
     from sklearn.exceptions import NotFittedError
 

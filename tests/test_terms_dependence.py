@@ -183,6 +183,21 @@ def test_covariance_is_that_of_numpy_divided_by_the_batch_size():
     np.testing.assert_allclose(terms.covariance(codes).numpy(), np.cov(codes.numpy().T, bias=True))
 
 
+def test_squared_correlations_are_those_of_numpy():
+    left, right = normal(BATCH, 3), normal(BATCH, 2, seed=1)
+    left[:, 2] = 7 - 2 * right[:, 1]
+    found = terms.squared_correlations(1 + 10 * left, right)
+    whole = np.corrcoef(left.numpy().T, right.numpy().T)
+    np.testing.assert_allclose(found.numpy(), whole[:3, 3:] ** 2, rtol=1e-6, atol=1e-9)
+    assert found[2, 1].item() == pytest.approx(1)
+
+
+def test_a_constant_is_correlated_with_nothing_and_has_a_gradient():
+    left = torch.zeros(BATCH, 2, dtype=torch.float64, requires_grad=True)
+    terms.squared_correlations(left, normal(BATCH, 3)).sum().backward()
+    assert torch.equal(left.grad, torch.zeros_like(left))
+
+
 def test_dip_penalty_is_that_of_a_loop():
     matrix, expected = normal(LATENTS, LATENTS), 0.0
     for row, column in np.ndindex(LATENTS, LATENTS):

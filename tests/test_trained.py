@@ -72,6 +72,77 @@ def test_categories_and_posteriors_of_a_discrete_model(images):
         model.decode(np.array([[0, 8]]))
 
 
+CIRCLES = load_dataset("circles", 16)
+X = CIRCLES.images(np.arange(1600))
+Y = CIRCLES.space.factors_of(np.arange(1600)) // 10  # (1600, 2), four values each
+
+
+def labelled(count, unknown=-1):
+    table = np.full((1600, 2), unknown, float)
+    chosen = np.random.default_rng(0).permutation(1600)[:count]
+    table[chosen] = Y[chosen]
+    return table
+
+
+@pytest.mark.parametrize(
+    ("model", "unknown", "loss"), [("dvae", np.nan, "masked"), ("vae", -1, "bce"), ("fsq-ae", -1, "l2")]
+)
+def test_arrays_with_few_labels_supervise_with_all_of_them(model, unknown, loss, tmp_path, capfd):
+    machine = Machine(device="cpu", threads=1)
+    table = labelled(60, unknown)
+    names = {"column": table[:, 1], "row": np.where(np.arange(1600) % 3 > 0, table[:, 0], unknown)}
+    trained = lddr.train(X, model, factors=names, out=tmp_path, **SETTINGS | {"machine": machine, "num_latents": 4})
+    assert trained.config.supervision.loss == loss
+    assert trained.config.supervision.labels == 60
+    assert f"_{loss}=60_" in trained.folder.name
+    said = " ".join(capfd.readouterr().err.split())
+    assert (
+        f"supervised ({loss}) by 54 labelled images of 1,600, 6 more validate; the first latents are tied to:" in said
+    )
+    assert "column 4 (60 of 1600 known), row 4" in said
+    scores = RunFolder(trained.folder).scores["training"]
+    assert np.isfinite([scores["validation_risk"], scores["validation_risk_guessing"]]).all()
+    assert RunFolder(trained.folder).images["factors"] == {"column": 4, "row": 4}
+    if model == "dvae":
+        assert len(trained.values_of(0)) == 4
+
+
+def test_few_labels_are_learned(tmp_path):
+    settings = SETTINGS | {"steps": 300, "learning_rate": 3e-3, "num_latents": 2}
+    trained = lddr.train(X, "dvae", factors={"x": labelled(200)[:, 1]}, out=tmp_path, **settings)
+    scores = RunFolder(trained.folder).scores["training"]
+    assert scores["validation_risk"] < 0.7 * scores["validation_risk_guessing"]
+    assert (trained.categories(X)[:, 0] // 21 == Y[:, 1]).mean() > 0.8  # categories 0, 21, 42 and 63
+
+
+def test_labels_that_are_all_known_are_all_used_unless_fewer_are_asked_for():
+    few = {"labels": 50} | SETTINGS
+    assert lddr.train(X[:300], "vae", factors=Y[:300], **SETTINGS).config.supervision.labels == 300
+    assert lddr.train(X, "vae", factors=labelled(100), **few).config.supervision.labels == 50
+    assert lddr.train(X, "vae", factors=Y[:, 0], supervision="l2", **few).config.supervision.loss == "l2"
+    assert lddr.train(X, "vae", factors=Y, supervision=None, **SETTINGS).config.supervision is None
+
+
+def test_other_labels_are_another_run(tmp_path):
+    names = {
+        lddr.train(X, "vae", factors=labelled(count), labels=40, out=tmp_path, **SETTINGS).folder for count in (50, 60)
+    }
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("images", "factors", "sentence"),
+    [
+        ("circles", Y, "factors are labels of an array of images; put those of a folder into its factors.csv"),
+        (X, Y[:5], r"the factor factor 0 has the shape \(5,\); give one value for each of 1600"),
+        (X, np.tile(Y, (1, 2)), "has 4 factors, more than the 2 latents"),
+    ],
+)
+def test_labels_that_do_not_fit_are_a_sentence(images, factors, sentence):
+    with pytest.raises(UserError, match=sentence):
+        lddr.train(images, "vae", factors=factors, **SETTINGS | {"num_latents": 2})
+
+
 def test_a_masked_model_traverses_its_active_categories_only():
     settings = SETTINGS | {"num_latents": 4}
     model = lddr.train("circles", "dvae", supervision="masked", labels=10, num_categories=64, **settings)

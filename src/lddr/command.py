@@ -3,6 +3,7 @@
 from typing import Any
 
 from lddr.config import Config, configure
+from lddr.data.dataset import datasets
 from lddr.presets import PRESETS
 from lddr.settings import rules_of
 
@@ -32,6 +33,8 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     usual = at_this | {"resolution": usual["resolution"]}
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
     flags = {name: value for name, value in own.items() if value != usual[name]}
+    if config.supervision and config.dataset not in datasets:  # whose default depends on how many images are labelled
+        flags["labels"] = config.supervision.labels
     return None if None in flags.values() else flags
 
 

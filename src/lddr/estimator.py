@@ -58,9 +58,11 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         return self
 
     def fit(self, X: ArrayLike, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
-        """Train on images; y is not used."""
+        """Train on images; labels y, if given, supervise as `factors` of `lddr.train`, unless supervision=None."""
         settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {}) | self._keywords
-        self.trained_: Trained = train(as_array(X), self.model, self.preset, machine=self.machine, **settings)
+        self.trained_: Trained = train(
+            as_array(X), self.model, self.preset, machine=self.machine, factors=y, **settings
+        )
         self.n_features_out_ = self.trained_.num_latents
         return self
 

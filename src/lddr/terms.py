@@ -145,6 +145,16 @@ def covariance(codes: Tensor) -> Tensor:  # (batch, latents) → (latents, laten
     return centred.T @ centred / len(codes)
 
 
+def squared_correlations(left: Tensor, right: Tensor) -> Tensor:  # (batch, m), (batch, n) → (m, n)
+    """Squared Pearson correlation over the batch of every column of one with every column of the other.
+
+    Columns that do not vary have a correlation of 0: 1e-8 is added to the product of the variances.
+    """
+    one, other = left - left.mean(0), right - right.mean(0)
+    joint = (one[:, :, None] * other[:, None, :]).mean(0)
+    return joint.square() / (one.square().mean(0)[:, None] * other.square().mean(0) + 1e-8)
+
+
 def dip_penalty(covariance: Tensor, off_diagonal_weight: float, diagonal_weight: float) -> Tensor:  # ()
     """DIP-VAE's distance of a covariance from the identity: λ_od Σ_{i≠j} C_ij² + λ_d Σ_i (C_ii - 1)²."""
     diagonal = covariance.diagonal()

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from lddr.arrays import as_array
-from lddr.config import Config, configure
+from lddr.config import Config, changed, configure
+from lddr.data.columns import factor_table_of
 from lddr.data.dataset import Dataset
 from lddr.data.in_memory import ArrayDataset, as_images
 from lddr.data.load import load_dataset
@@ -22,6 +23,7 @@ from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
 from lddr.latents.family import Latent
+from lddr.models import models
 from lddr.networks.vae import VAE
 from lddr.objectives.adversary import Adversary
 from lddr.runs.carry_out import Machine, run
@@ -203,24 +205,38 @@ def train(
     out: str | Path | None = None,
     machine: Machine | None = None,
     on_log: OnLog | None = None,
+    factors: Any = None,
     **settings: Any,
 ) -> Trained:
     """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
 
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
     with the step and the values of every line of the log; what it raises ends the training.
+
+    `factors` are labels of an array of images: an array of shape (images,) or (images, factors), a DataFrame, or a dict
+    of columns. A value that is NaN, None or "" is unknown, and so is -1 in a column without other negative numbers. All
+    known labels supervise the training (`labels` draws fewer), latent i by factor i, with the loss that `supervision`
+    names, else with the usual one of the latent family: "masked" for categorical latents, "bce" for Gaussian ones,
+    "l2" for rounded ones; supervision=None trains without the labels.
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
+    if factors is not None and isinstance(dataset, str | Dataset):
+        raise UserError("factors are labels of an array of images; put those of a folder into its factors.csv")
     if isinstance(dataset, str):
         name, loaded = dataset, None
     else:
-        loaded = dataset if isinstance(dataset, Dataset) else ArrayDataset(dataset)
+        loaded = dataset if isinstance(dataset, Dataset) else _in_memory(dataset, factors)
         name = loaded.name
         settings["resolution"] = loaded.image_shape[0]  # whatever the preset says, these are the images
+    if factors is not None and "supervision" not in settings:
+        settings["supervision"] = _usual_supervision(model, settings)
     config = configure(model, name, preset, **settings)
     if loaded is None:
         loaded = load_dataset(name, config.resolution)
+    is_few = factors is not None or not loaded.space.is_complete
+    if config.supervision is not None and is_few and settings.get("labels") is None:
+        config = changed(config, {"labels": loaded.space.num_labelled})
     if out is not None:
         return Trained.load(run(config, Path(out), machine, loaded))
     with TemporaryDirectory() as folder:
@@ -228,3 +244,20 @@ def train(
             return Trained.load(run(config, Path(folder), machine, loaded))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
+
+
+def _in_memory(images: ArrayLike, factors: Any) -> ArrayDataset:
+    """An array of images with its labels, if there are any."""
+    pictures = as_array(images)
+    return ArrayDataset(
+        pictures, None if factors is None else factor_table_of(factors, len(pictures) if pictures.ndim else 0)
+    )
+
+
+def _usual_supervision(model: str | None, settings: dict[str, Any]) -> str:
+    """The loss on labels that a user gives without a word on the loss."""
+    family = models[models.chosen(model, settings.get("latent"), settings.get("objective"))].family
+    loss = family.usual_supervision()
+    if loss is None:
+        raise UserError(f"{family.name} latents have no loss for labels; set supervision=None to train without them")
+    return loss

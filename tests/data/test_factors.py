@@ -124,6 +124,39 @@ def test_a_table_of_many_large_factors_needs_no_grid():
     assert np.array_equal(table.indices_of(table.rows), np.arange(300))
 
 
+PARTIAL = FactorTable((Factor("shape", 2, ("box", "ball")), Factor("x", 3)), [[1, 2], [-1, 0], [-1, -1], [0, 0]])
+
+
+def test_unknown_values_are_known_to_be_unknown():
+    assert not PARTIAL.is_complete
+    assert PARTIAL.labelled().tolist() == [0, 1, 3]
+    assert PARTIAL.num_labelled == 3
+    assert PARTIAL.fully_labelled().tolist() == [0, 3]
+    assert PARTIAL.subset(PARTIAL.fully_labelled()).rows.tolist() == [[1, 2], [0, 0]]
+    assert PARTIAL.factors_of([1, 2]).tolist() == [[-1, 0], [-1, -1]]
+    assert str(PARTIAL) == "shape 2 (2 of 4 known), x 3 (3 of 4 known)"
+
+
+def test_an_image_with_an_unknown_value_shows_no_value():
+    generator = np.random.default_rng(0)
+    assert set(PARTIAL.sample(generator, 100).tolist()) == {0, 1, 2, 3}
+    assert set(PARTIAL.sample_with(generator, 0, np.zeros(50, int)).tolist()) == {3}
+    assert set(PARTIAL.sample_with(generator, 1, np.zeros(50, int)).tolist()) == {1, 3}
+    assert PARTIAL.indices_of([0, 0]) == 3
+    with pytest.raises(UserError, match="no image shows shape=ball, x=0"):
+        PARTIAL.indices_of([1, 0])
+    for ask in (lambda: PARTIAL.indices_of([-1, 0]), lambda: PARTIAL.sample_with(generator, 0, [-1])):
+        with pytest.raises(UserError, match="shape number -1 is not in 0 … 1"):
+            ask()
+    with pytest.raises(UserError, match="x number -2 is not in 0 … 2"):
+        FactorTable(PARTIAL.factors, [[0, -2]])
+
+
+def test_a_whole_table_or_grid_is_complete():
+    assert all(space.is_complete and space.num_labelled == space.size for space in SPACES)
+    assert SPACES[1].labelled().tolist() == list(range(400))
+
+
 def test_images_without_factors_can_still_be_drawn():
     table = FactorTable((), np.zeros((7, 0), int))
     assert table.size == 7

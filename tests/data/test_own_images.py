@@ -94,8 +94,8 @@ def test_a_column_of_file_names_overrules_the_order(tmp_path):
         ("x,x\n1,2\n3,4\n", "distinct column names"),
         ("", "distinct column names"),
         ("x,y\n1,2\n3\n", "row 3: expected 2 values"),
-        ("x,y\n1,2\n3,\n", "row 3: expected 2 values"),
-        ("file,x\na.png,1\nzzz.png,2\n", "no row for the image b.png"),
+        ("x,y\n1,\n3,\n", "the factor y has no known value"),
+        ("file,x\na.png,1\nzzz.png,2\n", "a row for what is not in the folder: zzz.png"),
     ],
 )
 def test_a_wrong_table_is_a_sentence(tmp_path, table, sentence):
@@ -176,7 +176,8 @@ def test_factors_in_an_archive(tmp_path):
         ({"images": IMAGES, "factors": np.zeros((5, 2), int)}, r"save it as \(6 images, factors\)"),
         ({"images": IMAGES, "factors": np.full((6, 2), None)}, "holds object; save numbers or words"),
         ({"images": IMAGES, "factors": np.zeros((6, 2), int), "factor_names": ["a"]}, "2 distinct names"),
-        ({"images": IMAGES, "factors": np.full((6, 2), np.nan)}, "not finite"),
+        ({"images": IMAGES, "factors": np.full((6, 2), np.nan)}, "the factor factor 0 has no known value"),
+        ({"images": IMAGES, "factors": np.full((6, 2), np.inf)}, "infinite values"),
     ],
 )
 def test_a_wrong_archive_is_a_sentence(tmp_path, arrays, sentence):
@@ -217,6 +218,36 @@ def test_every_pixel_and_every_factor_value_counts_in_the_content(tmp_path):
     assert after["content"] != before["content"]
     (tmp_path / "factors.csv").write_text((tmp_path / "factors.csv").read_text().replace("large", "largest"))
     assert content()["content"] != after["content"]
+
+
+def test_a_label_that_is_taken_away_counts_in_the_content(tmp_path):
+    for number in range(4):
+        flat(tmp_path, f"{number}.png", number, mode="L")
+    contents = set()
+    for rows in ("0,a,1\n1,b,2\n2,a,1\n3,b,2\n", "0,a,1\n1,b,2\n2,,1\n3,b,2\n", "0,a,1\n1,b,2\n3,b,2\n"):
+        (tmp_path / "factors.csv").write_text("file,shape,x\n" + rows)
+        contents.add(load_dataset(str(tmp_path)).content())
+    assert len(contents) == 3
+
+
+def test_some_images_of_a_folder_are_labelled(tmp_path):
+    for number in range(5):
+        flat(tmp_path, f"{number}.png", number, mode="L")
+    (tmp_path / "factors.csv").write_text("file,shape,x\n3,ball,\n1,box,2\n0,,2.5\n")
+    dataset = load_dataset(str(tmp_path))
+    assert len(dataset) == 5
+    assert [factor.values for factor in dataset.space.factors] == [("ball", "box"), (2.0, 2.5)]
+    assert dataset.space.factors_of(np.arange(5)).tolist() == [[-1, 1], [1, 0], [-1, -1], [0, -1], [-1, -1]]
+    assert "shape 2 (2 of 5 known), x 2 (2 of 5 known)" in repr(dataset)
+    drawn = dataset.draw(stream(0, "batch"), 200)[:, 0, 0, 0]
+    assert set(drawn.tolist()) == {0, 1, 2, 3, 4}  # training sees them all
+
+
+def test_unknown_factors_in_an_archive(tmp_path):
+    factors = np.array([[0, 5], [1, np.nan], [-1, 7], [1, 7], [2, 5], [np.nan, 5]])
+    np.savez(tmp_path / "mine.npz", images=IMAGES, factors=factors)
+    space = load_dataset(str(tmp_path / "mine.npz")).space
+    assert space.rows.tolist() == [[0, 0], [1, -1], [-1, 1], [1, 1], [2, 0], [-1, 0]]
 
 
 def test_a_link_to_nowhere_is_named(tmp_path):

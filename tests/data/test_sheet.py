@@ -48,6 +48,20 @@ def test_every_drawn_dataset_has_a_sheet_that_depends_on_the_seed(name):
     assert not np.array_equal(first, other)
 
 
+def test_the_sheet_of_partly_labelled_images_varies_what_is_known():
+    dataset = Numbers()
+    dataset.space = FactorTable(
+        (Factor("a", 2), Factor("b", 3)), [[-1, -1], [0, 2], [-1, 0], [1, -1], [0, 1], [-1, -1]]
+    )
+    for seed in range(5):
+        shown = cells(factor_sheet(dataset, seed, cell=16), 16)[..., 0]
+        assert shown[0, 0] in (101, 104)  # a = 0, as the image in the middle
+        assert shown[0, 1] == 103  # a = 1: the only one
+        assert shown[1, :3].tolist() == [102, 104, 101]
+    dataset.space = FactorTable((Factor("a", 1), Factor("b", 1)), [[-1, 0], [0, -1]])  # none has both
+    assert cells(factor_sheet(dataset, cell=16), 16)[:2, 0, 0].tolist() == [101, 100]
+
+
 def test_the_overview_has_a_row_per_dataset():
     sheet = overview([Numbers(), Numbers()], cell=16)
     assert cells(sheet, 16).shape == (2, COLUMNS, 3)

@@ -289,6 +289,26 @@ def test_images_without_factors_are_not_told_to_be_scored_by_factors(own_site, o
         assert "lddr evaluate" not in own_site.page.locator("main").inner_text()
 
 
+def test_a_factor_that_is_not_labelled_is_called_unknown(own_site, own_root, tmp_path):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for number in range(3):
+        Image.fromarray(np.full((16, 16), 60 * number, np.uint8)).save(pictures / f"{number}.png")
+    (pictures / "factors.csv").write_text("file,shape,x\n0.png,box,1\n2.png,,2\n1.png,ball,\n")
+    folder = run(configure("dvae", str(pictures), **SMALL | {"steps": 1}), own_root, QUIET)
+    own_site.open()
+    token = own_site.page.get_by_title(folder.name).get_attribute("href").split("/")[-1]
+    own_site.open(f"model/{token}")
+    values = own_site.page.locator(".factor output")
+    number = own_site.page.get_by_label("Number of the image")
+    for image, shown in ((0, ["box", "1"]), (2, ["unknown", "2"]), (1, ["ball", "unknown"]), (0, ["box", "1"])):
+        number.fill(str(image))
+        number.press("Enter")
+        for place, text in enumerate(shown):
+            own_site.page.locator(".factor output").nth(place).get_by_text(text, exact=True).wait_for()
+        assert values.all_inner_texts() == shown
+
+
 def test_metrics_show_scores_information_and_pictures(site, tokens):
     page = site.page
     site.open(f"metrics/{tokens['dvae']}")

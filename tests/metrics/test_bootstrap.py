@@ -14,8 +14,8 @@ from lddr.metrics import score_codes
 from lddr.metrics.bootstrap import Bootstrap, drawn_rows, interval, resampled
 from lddr.metrics.evaluate import evaluate
 from lddr.metrics.metric import Result, UndefinedError, metrics
+from lddr.metrics.plan import divided
 from lddr.metrics.samples import EncodedImages
-from lddr.metrics.score import divided
 from tests.metrics.toys import Toy
 
 GENERATOR = np.random.default_rng(0)

@@ -110,6 +110,62 @@ def test_continuous_factors_are_left_out_with_the_reason_or_binned():
     assert np.array_equal(binned.factors_of(np.arange(100))[:, 0], np.searchsorted(edges[1:-1], angles, side="right"))
 
 
+PARTIAL = FactorTable(
+    CIRCLES.space.factors,
+    np.where(np.random.default_rng(0).random((1600, 2)) < 0.5, CIRCLES.space.factors_of(np.arange(1600)), -1),
+)
+
+
+def test_metrics_that_need_factors_look_at_labelled_images_only():
+    names = ["mig", "sap", "beta_vae", "irs", "unsupervised"]
+    settings = {"beta_vae": {"train_points": 60, "test_points": 30, "pairs": 4}, "irs": {"samples": 500}}
+    plan = planned(PARTIAL, configured(names, settings), seed=0)
+    whole = PARTIAL.fully_labelled()
+    assert 300 < len(whole) < 500
+    assert not plan.undefined
+    for name in names[:4]:
+        drawn = np.concatenate([numbers.ravel() for numbers in plan.draws[name].values()])
+        assert np.isin(drawn, whole).all()
+        assert (PARTIAL.factors_of(drawn) >= 0).all()
+    for name in ("mig", "sap"):  # each labelled image once, none to train and to test
+        drawn = np.concatenate(list(plan.draws[name].values()))
+        assert np.array_equal(np.sort(drawn), whole)
+    assert len(np.unique(plan.draws["unsupervised"]["samples"])) > len(whole)
+    for part, numbers in plan.draws["irs"].items():  # with the factor held as it is asked for
+        held = PARTIAL.factors_of(numbers)[:, int(part.removeprefix("factor "))]
+        assert len(np.unique(held)) == 40
+
+
+def test_images_that_are_all_labelled_are_drawn_as_before():
+    table = FactorTable(CIRCLES.space.factors, CIRCLES.space.factors_of(np.arange(1600)))
+    one, other = (planned(space, configured(["mig", "sap"], SMALL), seed=0) for space in (table, CIRCLES.space))
+    assert all(
+        np.array_equal(one.draws[name][part], other.draws[name][part]) for name in SMALL for part in one.draws[name]
+    )
+
+
+def test_without_an_image_that_has_all_factors_there_is_a_reason():
+    rows = np.array([[0, -1], [1, -1], [-1, 0], [-1, 1]])
+    plan = planned(
+        FactorTable((Factor("a", 2), Factor("b", 2)), rows), configured(["mig", "beta_vae", "unsupervised"]), 0
+    )
+    assert plan.undefined == dict.fromkeys(["mig", "beta_vae"], "no image has all of its factors labelled: a, b")
+
+
+def test_unknown_values_stay_unknown_in_bins_and_do_not_make_a_factor_continuous():
+    angles = np.random.default_rng(0).uniform(size=20)
+    rows = np.full((100, 2), -1)
+    rows[30:50, 0], rows[:60, 1] = np.argsort(np.argsort(angles)), np.arange(60) % 30
+    factors = Factor("angle", 20, tuple(sorted(angles.tolist()))), Factor("x", 30, tuple(range(30)))
+    space, left_out = scorable(FactorTable(factors, rows))
+    assert "20 different numbers in 20 images" in left_out["angle"]
+    assert space.rows.tolist() == rows[:, 1:].tolist()
+    binned, _ = scorable(FactorTable(factors, rows), bins=4)
+    assert np.array_equal(binned.known, rows >= 0)
+    edges = np.linspace(angles.min(), angles.max(), 5)
+    assert np.array_equal(binned.rows[30:50, 0], np.searchsorted(edges[1:-1], angles, side="right"))
+
+
 def test_words_and_grids_are_never_continuous():
     table = FactorTable((Factor("name", 3, ("a", "b", "c")),), np.arange(3)[:, None])
     assert scorable(table)[0].names == ("name",)

@@ -12,7 +12,8 @@ from lddr.metrics.choice import configured
 from lddr.metrics.evaluate import entries_of
 from lddr.metrics.metric import Result, metrics
 from lddr.metrics.mig import mig
-from lddr.metrics.score import divided, score_codes
+from lddr.metrics.plan import divided
+from lddr.metrics.score import score_codes
 from lddr.metrics.signature import FewSamplesWarning
 
 GENERATOR = np.random.default_rng(0)
@@ -37,6 +38,29 @@ def test_every_metric_has_a_score_or_a_reason():
             assert entry["score"] is None
             assert "needs the" in entry["reason"]
     json.dumps(entries)
+
+
+@pytest.mark.parametrize("unknown", [np.nan, -1])
+def test_samples_with_an_unknown_factor_are_left_out(unknown):
+    factors = FACTORS.astype(float)
+    factors[:200, 0] = factors[150:250, 1] = unknown
+    entries = score_codes(CODES, factors, ["mig", "unsupervised", "modularity"], jobs=1, quiet=True)
+    for name in ("mig", "modularity"):
+        known = score_codes(CODES[250:], FACTORS[250:], [name], jobs=1, quiet=True)[name]
+        assert entries[name]["score"] == pytest.approx(known["score"], abs=1e-12)
+        assert entries[name]["labelled_images"] == 350
+        assert entries[name]["scored_on"] == "scored on the 350 of 600 samples with all factors labelled"
+        assert "from 350 samples" in entries[name]["warning"]
+    assert entries["unsupervised"]["settings"]["samples"] == 600
+    assert "scored_on" not in entries["unsupervised"]
+
+
+def test_a_file_with_unknown_factors_says_how_many_samples_are_scored(tmp_path, capsys):
+    factors = FACTORS.astype(float)
+    factors[:200, 0] = np.nan
+    path = saved(tmp_path, codes=CODES, factors=factors)
+    main(["score", str(path), "--metrics", "mig", "--jobs", "1"])
+    assert "mig: scored on the 400 of 600 samples with all factors labelled" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 14_999, 15_000, 40_000])
@@ -179,4 +203,4 @@ def test_a_missing_file_and_wrong_factors_are_refused(tmp_path):
     with pytest.raises(SystemExit):
         main(["score", str(tmp_path / "none.npz")])
     with pytest.raises(UserError, match="expected factors of shape"):
-        score_codes(CODES, FACTORS[:, 0])
+        score_codes(CODES, FACTORS[None])

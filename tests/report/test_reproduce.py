@@ -15,7 +15,7 @@ def carried_out(monkeypatch):
     """Settings of the runs that commands would train: `lddr train` is parsed as always but trains nothing."""
     trained = []
 
-    def train(config, out, machine):
+    def train(config, out, machine, images=None):
         trained.append((config, out))
         return out
 

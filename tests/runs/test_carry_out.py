@@ -49,6 +49,7 @@ def test_the_validation_risk_is_kept_for_selection(tmp_path):
     folder = run(config, tmp_path, QUIET)
     scores = json.loads((folder / "scores.json").read_text())["training"]
     assert scores["validation_risk"] > 0
+    assert 2 * np.log(40) < scores["validation_risk_guessing"] < 2 * np.log(85)  # 45 labels and each of 40 values
     line = (folder / "log.jsonl").read_text().splitlines()[-1]
     assert json.loads(line)["validation_risk"] == scores["validation_risk"]  # nothing was learned in between
     assert json.loads(line)["supervision"] > 0

@@ -6,6 +6,7 @@ import torch
 
 from lddr.config import configure
 from lddr.data.dataset import as_floats, stream
+from lddr.data.factors import Factor, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.training import blocks
@@ -52,7 +53,8 @@ def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
     dataset = load_dataset("color_dsprites", 32)
     learner = learner_of(dataset, "vae", supervision="l2", labels=20, seed=5, num_latents=6)
     feed = Feed(learner, dataset)
-    images, targets = feed.inputs(4).labelled
+    images, targets, known = feed.inputs(4).labelled
+    assert known.all()
     assert torch.equal(images, feed.inputs(4).labelled.images)
     assert not torch.equal(images, feed.inputs(5).labelled.images)
     numbers, unseen = learner.config.supervision.split(dataset)
@@ -62,6 +64,28 @@ def test_labelled_batches_are_stateless_and_come_from_the_labelled_images():
         (place,) = [number for number in range(len(known)) if torch.equal(known[number], image)]
         assert np.allclose(target, factors[place])
     assert len(feed.validation.targets) == len(unseen) == 2
+
+
+def test_labels_that_are_unknown_are_marked_and_the_images_are_those_of_the_labels():
+    rows = np.array([[0, 2], [-1, 1], [1, -1], [-1, -1], [-1, 0]])
+    space = FactorTable((Factor("a", 2), Factor("b", 3)), np.tile(rows, (4, 1)))
+    dataset = ArrayDataset(np.arange(20, dtype=np.uint8)[:, None, None] * np.ones((16, 16), np.uint8), space)
+    learner = learner_of(dataset, "dvae", supervision="masked", labels=16, num_latents=3, num_categories=5)
+    feed = Feed(learner, dataset)
+    seen = set()
+    for step in range(20):
+        labelled = feed.inputs(step).labelled
+        numbers = (labelled.images[:, 0, 0, 0] * 255).round().long()
+        assert labelled.images.is_contiguous(memory_format=torch.channels_last)
+        assert np.array_equal(labelled.known, space.known[numbers])
+        values = torch.where(labelled.known, labelled.targets, -1)
+        places = {0: [0, 4], 1: [0, 2, 4]}  # of each value among five categories
+        expected = [[places[column][value] if value >= 0 else -1 for column, value in enumerate(space.rows[number])]
+                    for number in numbers]  # fmt: skip
+        assert values.tolist() == expected
+        seen |= set(numbers.tolist())
+    train, _ = learner.config.supervision.split(dataset)
+    assert seen == set(train.tolist())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from lddr.data.load import load_dataset
 from lddr.latents.family import latents
 from lddr.models import models
 from lddr.objectives.objective import objectives
+from lddr.terms import squared_correlations
 from lddr.training.draws import torch_stream
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -142,6 +143,42 @@ def test_the_risk_is_that_of_an_image_or_of_the_batch():
         weights[kind] = (learner.losses(inputs)[1]["supervision"] / learner.risk(inputs.labelled)).item()
     assert weights["image"] == pytest.approx(3.0)
     assert weights["batch"] == pytest.approx(3.0 * 16)
+
+
+@pytest.mark.parametrize("model", ["dvae", "vae"])
+def test_the_penalty_on_free_latents_is_that_of_numpy_and_moves_only_them(model):
+    loss = latents[models[model].latent].usual_supervision()
+    learner = learner_of(model, supervision=loss, labels=50, num_latents=5, free_penalty=3.0)
+    inputs = inputs_of(learner)
+    latent = learner.vae.encode(inputs.images)  # the means are the same with noise
+    table = np.cov(latent.mean.detach().double().numpy().T, bias=True)
+    pairs = [
+        table[tied, free] ** 2 / (table[tied, tied] * table[free, free] + 1e-8) for tied in (0, 1) for free in (2, 3, 4)
+    ]
+    assert learner.losses(inputs)[1]["free_penalty"].item() == pytest.approx(3.0 * sum(pairs), rel=1e-3)
+    latent.mean.retain_grad()
+    learner._repeated(latent, 2).backward()
+    assert (latent.mean.grad[:, :2] == 0).all()
+    assert (latent.mean.grad[:, 2:] != 0).any()
+
+
+def test_without_a_weight_there_is_no_penalty_on_free_latents():
+    learner = learner_of("dvae", supervision="masked", labels=50, num_latents=5)
+    assert "free_penalty" not in learner.losses(inputs_of(learner))[1]
+
+
+def test_the_penalty_makes_free_latents_independent_of_tied_ones():
+    def repeated(weight):
+        learner = learner_of(
+            "vae", supervision="bce", labels=50, num_latents=5, free_penalty=weight, learning_rate=3e-3
+        )
+        feed = Feed(learner, load_dataset("circles", 16))
+        for step in range(60):
+            learner.step(feed.inputs(step))
+        means = learner.vae.encode(feed.inputs(99).images).mean
+        return squared_correlations(means[:, :2], means[:, 2:]).sum().item()
+
+    assert repeated(1000.0) < 0.5 * repeated(0.0)
 
 
 @pytest.mark.parametrize("model", ["dvae", "categorical+nhp"])  # a curvature of rounded numbers would be far off

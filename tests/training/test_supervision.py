@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors import Factor, FactorGrid
+from lddr.data.factors import Factor, FactorGrid, FactorTable
+from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.latents.categorical import Categorical
@@ -107,8 +110,6 @@ def test_mistakes_are_sentences(loss, latent, num_latents, dataset, sentence):
 
 
 def test_images_without_factors_cannot_supervise():
-    from lddr.data.in_memory import ArrayDataset
-
     with pytest.raises(UserError, match="has no factors to supervise with"):
         Supervision("bce").check_dataset(Gaussian(), ArrayDataset(np.zeros((4, 16, 16), np.uint8)))
 
@@ -116,6 +117,109 @@ def test_images_without_factors_cannot_supervise():
 def test_more_labels_than_images_are_a_sentence():
     with pytest.raises(UserError, match="2000 labels are more than the 1600 images of circles"):
         Supervision("bce", labels=2000).check_dataset(Gaussian(), load_dataset("circles", 16))
+
+
+def labelled_in_part(rows, factors=SPACE.factors):
+    return ArrayDataset(
+        np.arange(len(rows), dtype=np.uint8)[:, None, None] * np.ones((16, 16), np.uint8), FactorTable(factors, rows)
+    )
+
+
+ROWS = np.array([[0, 4], [-1, 3], [2, -1], [-1, -1], [1, 0], [-1, -1], [2, 2], [0, -1]])
+LABELLED = [0, 1, 2, 4, 6, 7]
+
+
+def test_of_partly_labelled_images_each_labelled_one_is_drawn_once():
+    dataset = labelled_in_part(ROWS)
+    train, validation = Supervision("bce", labels=6, validation_share=0.3).split(dataset)
+    assert (len(train), len(validation)) == (5, 1)
+    assert sorted([*train, *validation]) == LABELLED
+    some = np.concatenate(Supervision("bce", labels=3, label_seed=1).split(dataset))
+    assert len(set(some.tolist())) == 3
+    assert set(some.tolist()) < set(LABELLED)
+    with pytest.raises(UserError, match=r"7 labels are more than the 6 labelled images of array-.*; lower labels"):
+        Supervision("bce", labels=7).check_dataset(Gaussian(), dataset)
+
+
+def test_all_images_of_a_labelled_set_are_drawn_once_if_all_are_wanted():
+    dataset = load_dataset("circles", 16)
+    assert np.array_equal(np.sort(np.concatenate(Supervision("bce", labels=1600).split(dataset))), np.arange(1600))
+
+
+@pytest.mark.parametrize(("latent", "loss"), [(name, loss) for name in latents for loss in latents[name].supervisions])
+def test_the_risk_is_of_known_labels_only(latent, loss):
+    """The sum over the known factors of an image, mean over images; nothing unknown has a gradient."""
+    family = latents[latent](num_latents=3)
+    layer = LatentLayer(family)
+    layer.tie(loss, SPACE)
+    size = 3 * family.outputs_per_latent
+    outputs = torch.randn(len(FACTORS), size, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    targets, known = family.targets(loss, FACTORS, SPACE), torch.tensor([[True, False], [False, True], [True, True]])
+    posterior = layer(outputs)
+    errors = family.errors(loss, posterior, targets)
+    risk = family.risk(loss, posterior, targets, known)
+    expected = (errors[0, 0] + errors[1, 1] + errors[2, 0] + errors[2, 1]) / 3
+    assert risk.item() == pytest.approx(expected.item())
+    whole = torch.ones_like(known)
+    assert family.risk(loss, posterior, targets, whole) == family.risk(loss, posterior, targets) == errors.sum(1).mean()
+    (slopes,) = torch.autograd.grad(risk, outputs)
+    slopes = slopes.unflatten(1, (3, -1))
+    assert (slopes[0, 1] == 0).all()
+    assert (slopes[1, 0] == 0).all()
+    assert all((slopes[image, factor] != 0).any() for image, factor in ((0, 0), (1, 1), (2, 0), (2, 1)))
+
+
+def test_the_usual_loss_of_every_family():
+    assert {name: latents[name].usual_supervision() for name in latents} == {
+        "gaussian": "bce", "categorical": "masked", "codebook": "masked", "fsq": "l2", "quantised": "l2",
+    }  # fmt: skip
+
+
+def rows_of(dataset, supervision):
+    return (dataset.space.factors_of(images) for images in supervision.split(dataset))
+
+
+@pytest.mark.parametrize("rows", [np.random.default_rng(0).integers(0, [3, 5], (40, 2)), np.tile(ROWS, (5, 1))])
+def test_guessing_categories_is_the_cross_entropy_of_their_frequencies(rows):
+    dataset, supervision = labelled_in_part(rows), Supervision("masked", labels=len(rows) - 10, validation_share=0.4)
+    train, validation = rows_of(dataset, supervision)
+    expected = 0.0
+    for factor, size in enumerate(SPACE.sizes):
+        counts = 1 + np.array([(train[:, factor] == value).sum() for value in range(size)])
+        asked = [value for value in validation[:, factor] if value >= 0]
+        expected += sum(-np.log(counts[value] / counts.sum()) for value in asked) / len(validation)
+    found = supervision.guessing(Categorical(num_latents=3), dataset)
+    assert found == {"validation_risk_guessing": pytest.approx(expected)}
+
+
+@pytest.mark.parametrize(("latent", "loss"), [("gaussian", "bce"), ("gaussian", "l2"), ("fsq", "l2")])
+def test_guessing_numbers_is_the_risk_of_their_mean(latent, loss):
+    dataset, supervision = labelled_in_part(np.tile(ROWS, (5, 1))), Supervision(loss, labels=30, validation_share=0.4)
+    family = latents[latent](num_latents=3)
+    train, validation = rows_of(dataset, supervision)
+    low, high = (0, 1) if latent == "gaussian" else (family.low, family.high)
+    expected = 0.0
+    for factor, size in enumerate(SPACE.sizes):
+        places = np.linspace(low, high, size)
+        mean = np.mean([*places[train[:, factor][train[:, factor] >= 0]], *places])
+        asked = places[validation[:, factor][validation[:, factor] >= 0]]
+        entropy = -(asked * np.log(mean) + (1 - asked) * np.log(1 - mean)) if loss == "bce" else (asked - mean) ** 2
+        expected += entropy.sum() / len(validation)
+    found = supervision.guessing(family, dataset)
+    assert found == {"validation_risk_guessing": pytest.approx(expected, rel=1e-5)}
+
+
+def test_a_value_that_no_label_has_shown_is_a_surprise_but_no_infinite_one():
+    rows = np.array([[0, 0]] * 9 + [[2, 4]])
+    supervision = next(
+        each
+        for each in (Supervision("masked", labels=10, label_seed=seed) for seed in range(99))
+        if each.split(labelled_in_part(rows))[1] == [9]
+    )
+    expected = np.log(12) + np.log(14)  # 9 labels and one of each value
+    found = supervision.guessing(Categorical(num_latents=3), labelled_in_part(rows))
+    assert found["validation_risk_guessing"] == pytest.approx(expected)
+    assert replace(supervision, validation_share=0.0).guessing(Categorical(num_latents=3), labelled_in_part(rows)) == {}
 
 
 @pytest.mark.parametrize("size", [27, 53])

@@ -184,4 +184,4 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
 def _said_of(entry: Mapping[str, Any]) -> list[str]:
     """Why a score or its interval is not there, and what to mind."""
     places = entry, entry.get("bootstrap", {})
-    return [place[key] for place in places for key in ("reason", "warning") if key in place]
+    return [place[key] for place in places for key in ("reason", "scored_on", "warning") if key in place]

@@ -175,12 +175,18 @@ def train(
         checkpoint_seconds: Seconds between two checkpoints.
         quiet: Show no progress.
     """
-    from lddr.config import configure
+    from lddr.config import changed, configure
+    from lddr.data.load import is_path, load_dataset
 
-    config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
+    config, images = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings)), None
+    if config.supervision is not None and settings.labels is None and is_path(dataset):
+        images = load_dataset(dataset, config.resolution)
+        if not images.space.is_complete:
+            config = changed(config, {"labels": images.space.num_labelled})
     from lddr.runs.carry_out import run
 
-    print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)))
+    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
+    print(run(config, out, machine, images))
 
 
 def know_settings() -> None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.errors import UserError
 
 Indices = NDArray[np.int64]
+UNKNOWN = -1  # in the rows of a `FactorTable`: the value of a factor that is not labelled
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,23 @@ class FactorSpace(ABC):
     def size(self) -> int:
         """The number of images."""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every factor of every image is known."""
+        return True
+
+    @property
+    def num_labelled(self) -> int:
+        """The number of images with at least one known factor."""
+        return self.size
+
+    def labelled(self) -> Indices:
+        """The images with at least one known factor."""
+        return np.arange(self.size)
+
     @abstractmethod
     def factors_of(self, indices: ArrayLike) -> Indices:
-        """The ground-truth factor values of images: (…) → (…, factors)."""
+        """The ground-truth factor values of images, -1 where a value is unknown: (…) → (…, factors)."""
 
     @abstractmethod
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
@@ -76,6 +91,10 @@ class FactorSpace(ABC):
     def sample(self, generator: np.random.Generator, count: int | tuple[int, ...]) -> Indices:
         """Images drawn uniformly, with replacement."""
         return generator.integers(self.size, size=count, dtype=np.int64)
+
+    def content(self) -> bytes:
+        """All factors of all images, for a checksum."""
+        return repr(self.factors).encode() + self.factors_of(np.arange(self.size)).tobytes()
 
     def position(self, name: str) -> int:
         """The number of the factor called `name`."""
@@ -144,15 +163,45 @@ class FactorGrid(FactorSpace):
 
 
 class FactorTable(FactorSpace):
-    """Images with a table of factor values, a row each: any of the combinations, in any order, or no factors at all."""
+    """Images with a table of factor values, a row each: any of the combinations, in any order, or no factors at all.
+
+    A value of -1 is unknown. Images are sampled whether their factors are known or not; an image with an unknown value
+    is never among those that show given values.
+    """
 
     def __init__(self, factors: Sequence[Factor], rows: ArrayLike) -> None:
         self.factors = tuple(factors)
-        self.rows = _checked_columns(rows, self.factors)  # (images, factors)
+        self.rows = _checked_columns(rows, self.factors, lowest=UNKNOWN)  # (images, factors)
+        self.known: NDArray[np.bool_] = self.rows != UNKNOWN  # (images, factors)
 
     @property
     def size(self) -> int:
         return len(self.rows)
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.known.all())
+
+    @property
+    def num_labelled(self) -> int:
+        return len(self.labelled())
+
+    def labelled(self) -> Indices:
+        return np.flatnonzero(self.known.any(axis=1))
+
+    def fully_labelled(self) -> Indices:
+        """The images with all factors known."""
+        return np.flatnonzero(self.known.all(axis=1))
+
+    def subset(self, images: Indices) -> "FactorTable":
+        """The same factors of some of the images, numbered anew in the given order."""
+        return FactorTable(self.factors, self.rows[images])
+
+    def __str__(self) -> str:
+        if self.is_complete:
+            return super().__str__()
+        counts = zip(self.factors, self.known.sum(axis=0).tolist(), strict=True)
+        return ", ".join(f"{factor.name} {factor.size} ({count} of {self.size} known)" for factor, count in counts)
 
     def factors_of(self, indices: ArrayLike) -> Indices:
         return self.rows[whole_numbers(indices, self.size, "image")]
@@ -186,20 +235,21 @@ def _pick(generator: np.random.Generator | None, keys: Indices, wanted: Indices)
     return np.where(found, order[np.where(found, chosen, 0)], -1)
 
 
-def _checked_columns(values: ArrayLike, factors: tuple[Factor, ...]) -> Indices:
+def _checked_columns(values: ArrayLike, factors: tuple[Factor, ...], lowest: int = 0) -> Indices:
     array = np.asarray(values)
     if array.ndim < 1 or array.shape[-1] != len(factors):
         raise UserError(f"expected {len(factors)} factor values per image, got an array of shape {array.shape}")
     for column, factor in enumerate(factors):
-        whole_numbers(array[..., column], factor.size, factor.name)
+        whole_numbers(array[..., column], factor.size, factor.name, lowest)
     return array.astype(np.int64)
 
 
-def whole_numbers(numbers: ArrayLike, limit: int, name: str) -> Indices:
-    """These numbers as they are, unless one of them is no integer or not in 0 … limit - 1."""
+def whole_numbers(numbers: ArrayLike, limit: int, name: str, lowest: int = 0) -> Indices:
+    """These numbers as they are, unless one of them is no integer or not in lowest … limit - 1."""
     array = np.asarray(numbers)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{name} numbers must be integers, not {array.dtype}")
-    if array.size and (array.min() < 0 or array.max() >= limit):
-        raise UserError(f"{name} number {array.min() if array.min() < 0 else array.max()} is not in 0 … {limit - 1}")
+    if array.size and (array.min() < lowest or array.max() >= limit):
+        wrong = array.min() if array.min() < lowest else array.max()
+        raise UserError(f"{name} number {wrong} is not in 0 … {limit - 1}")
     return array.astype(np.int64)

@@ -40,7 +40,8 @@ class ArrayDataset(Dataset):
             raise UserError("there are no images to learn from")
         self.space = space or FactorTable((), np.zeros((len(floats), 0), np.int64))
         self.image_shape = self._images.shape[1:]
-        self.name = self.title = f"array-{hashlib.sha256(self._images.tobytes()).hexdigest()[:8]}"
+        labels = self.space.content() if self.space.factors else b""
+        self.name = self.title = f"array-{hashlib.sha256(self._images.tobytes() + labels).hexdigest()[:8]}"
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return self._images[np.asarray(indices, np.int64)]

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from lddr.data.dataset import Dataset, Images, stream
-from lddr.data.factors import FactorSpace, Indices
+from lddr.data.factors import UNKNOWN, FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
 
 COLUMNS, GAP, RANDOM_ROWS = 10, 4, 3
@@ -23,7 +23,7 @@ class Row(NamedTuple):
 def factor_sheet(dataset: Dataset, seed: int = 0, cell: int = 64) -> Image.Image:
     """Each factor varied around one random image, then random images; `cell` pixels to an image."""
     generator = stream(seed, "sheet")
-    base = dataset.space.sample(generator, 1)[0]
+    base = _base(dataset.space, generator)
     rows = [_varied(dataset, base, factor, generator) for factor in range(len(dataset.space.factors))]
     rows += [_random("random" if row == 0 else "", dataset, generator) for row in range(RANDOM_ROWS)]
     return _paste(rows, cell)
@@ -50,13 +50,21 @@ def _varied(dataset: Dataset, base: Indices, factor: int, generator: np.random.G
     return Row(space.names[factor], columns, dataset.images(indices, generator))
 
 
+def _base(space: FactorSpace, generator: np.random.Generator) -> Indices:
+    """A random image, one with all factors labelled where only some have them."""
+    if isinstance(space, FactorTable) and not space.is_complete and len(whole := space.fully_labelled()):
+        return generator.choice(whole)
+    return space.sample(generator, 1)[0]
+
+
 def _like(space: FactorSpace, factors: Indices, fixed: int) -> int | None:
     """The image with these factors, or the most similar one that has the fixed factor's value; None if none has."""
     try:
         return int(space.indices_of(factors))
     except UserError:
         rows = space.factors_of(np.arange(space.size))
-    distances = (np.abs(rows - factors) / space.sizes).sum(axis=1)
+    is_known = (rows != UNKNOWN) & (factors != UNKNOWN)
+    distances = np.where(is_known, np.abs(rows - factors) / space.sizes, 1.0).sum(axis=1)
     distances[rows[:, fixed] != factors[fixed]] = np.inf
     return int(distances.argmin()) if np.isfinite(distances).any() else None
 

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from lddr.data.dataset import Dataset, stream
+from lddr.data.factors import UNKNOWN
 from lddr.data.in_memory import as_images
 from lddr.errors import UserError
 from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
@@ -45,7 +46,8 @@ class OpenModel:
         """An image by its number or by the values of its factors, as the model sees it."""
         dataset = self._images()
         number = self._number(dataset, choice)
-        about = {"index": number, "factors": dataset.space.factors_of(number).tolist()}
+        values = [None if value == UNKNOWN else value for value in dataset.space.factors_of(number).tolist()]
+        about = {"index": number, "factors": values}
         return about | self._seen(dataset.images([number])[0])
 
     def sent(self, picture: Pixels) -> dict[str, Any]:

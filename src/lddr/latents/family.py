@@ -60,6 +60,11 @@ class LatentFamily(Settings, ABC):
     masking: ClassVar[tuple[str, ...]] = ()  # those that leave a latent only as many values as its factor has
     has_densities: ClassVar[bool] = True  # whether posteriors can be compared: `cross_log_density`
 
+    @classmethod
+    def usual_supervision(cls) -> str | None:
+        """The loss to use on labelled images if none is named; None for a family that knows none."""
+        return next(iter((*cls.masking, *cls.supervisions)), None)
+
     num_latents: int = setting(10, "How many latents.", at_least=1)
 
     @property
@@ -141,9 +146,18 @@ class LatentFamily(Settings, ABC):
         """What the labels of images ask of the latents by one of the `supervisions`: (images, factors)."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no targets")
 
-    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
-        """R_s of labelled images by one of the `supervisions`: summed over factors, mean over images."""
-        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no risk")
+    def errors(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
+        """The loss of every label by one of the `supervisions`: (images, factors)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no errors")
+
+    def risk(self, loss: str, latent: Latent, targets: Tensor, known: Tensor | None = None) -> Tensor:
+        """R_s of labelled images: the errors of the known labels, summed over factors, mean over images."""
+        errors = self.errors(loss, latent, targets)
+        return (errors if known is None else errors.where(known, 0.0)).sum(1).mean()
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """The errors (m,) for targets `unseen` (m,) of the constant prediction that is best for `seen` (n,)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no guess")
 
 
 def _admit(name: str, family: type[LatentFamily]) -> None:

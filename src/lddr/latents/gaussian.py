@@ -56,11 +56,16 @@ class Gaussian(LatentFamily):
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return normalised(factors, space)
 
-    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
+    def errors(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """The first latents' means against labels in [0, 1]: BCE of their sigmoid, or squared error."""
         predicted = latent.mean[:, : targets.shape[1]]
         if loss == "bce":
-            errors = torch.nn.functional.binary_cross_entropy_with_logits(predicted, targets, reduction="none")
-        else:
-            errors = (predicted - targets) ** 2
-        return errors.sum(1).mean()
+            return torch.nn.functional.binary_cross_entropy_with_logits(predicted, targets, reduction="none")
+        return (predicted - targets) ** 2
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """Of the mean label."""
+        mean = seen.mean().expand_as(unseen)
+        if loss == "bce":
+            return torch.nn.functional.binary_cross_entropy(mean, unseen, reduction="none")
+        return (mean - unseen) ** 2

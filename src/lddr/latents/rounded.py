@@ -71,7 +71,11 @@ class Rounded(LatentFamily):
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return self.low + (self.high - self.low) * normalised(factors, space)
 
-    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
+    def errors(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """Squared error of the first latents' codes, before they are rounded, against places from low to high."""
         code = latent.parameters[:, : targets.shape[1], 0]
-        return (code - targets).square().sum(1).mean()
+        return (code - targets).square()
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """Of the mean place."""
+        return (seen.mean() - unseen).square()

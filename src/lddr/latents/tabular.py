@@ -72,7 +72,12 @@ class Tabular(LatentFamily):
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return bins(factors, space, self.num_categories)
 
-    def risk(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
+    def errors(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
         """Cross-entropy of the first latents: -log q(the category of the label)."""
         first = latent.parameters[:, : targets.shape[1]]  # (images, factors, categories)
-        return -first.gather(2, targets.unsqueeze(2)).squeeze(2).sum(1).mean()
+        return -first.gather(2, targets.unsqueeze(2)).squeeze(2)
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """Of the frequencies of the categories."""
+        frequencies = seen.bincount(minlength=self.num_categories).double() / len(seen)
+        return -frequencies.log()[unseen]

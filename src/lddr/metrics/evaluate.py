@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.console import TaskBars, clock
 from lddr.data.dataset import Dataset, as_floats
+from lddr.data.factors import FactorSpace
 from lddr.metrics.bootstrap import Bootstrap
 from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
 from lddr.metrics.fitting import cores
 from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
-from lddr.metrics.plan import Encode, encoded, planned, scorable
+from lddr.metrics.plan import Encode, divided, encoded, labelled, planned, scorable
 from lddr.metrics.signature import FewSamplesWarning, of_few_samples
 from lddr.runs.folder import RunFolder
 from lddr.settings import Rule
@@ -124,7 +126,20 @@ def _evaluated(
             return metric((trained, dataset, seed), told)
         return resampling.scored(metric, table.samples(plan.draws[metric.name]), told, bars.line)
 
-    return entries_of(chosen, result, common, left_out, bars, resampling)
+    is_supervised = trained is not None and trained.config.supervision is not None
+    few = of_few_labels(space, "images", is_supervised)
+    return entries_of(chosen, result, common, left_out, bars, resampling, few)
+
+
+def of_few_labels(space: FactorSpace, what: str, is_supervised: bool = False) -> dict[str, Any]:
+    """What to add to a score that needs factors where only some images have all of them; nothing where all do."""
+    _, images = labelled(space)
+    if images is None:
+        return {}
+    taught = ", most of which supervised the training" if is_supervised else ""
+    about = f"scored on the {len(images):,} of {space.size:,} {what} with all factors labelled{taught}"
+    warning = of_few_samples({"samples": len(images)})
+    return {"labelled_images": len(images), "scored_on": about} | ({"warning": warning} if warning else {})
 
 
 def draw_settings(seed: int, bins: int | None) -> dict[str, Any]:
@@ -140,8 +155,12 @@ def entries_of(
     left_out: dict[str, str],
     bars: TaskBars,
     resampling: Bootstrap | None = None,
+    few: Mapping[str, Any] = MappingProxyType({}),
 ) -> Entries:
-    """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first."""
+    """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first.
+
+    `left_out` and `few` are added to the entries of metrics that need factors.
+    """
     entries: Entries = {}
     order, begun, done = sorted(chosen.values(), key=lambda metric: metric.seconds), perf_counter(), 0.0
     for metric in order:
@@ -151,6 +170,8 @@ def entries_of(
         entries[metric.name] = entry | {"settings": plain(metric.settings | common | resamples | entry["settings"])}
         if left_out and metric.labels:
             entries[metric.name]["factors_left_out"] = left_out
+        if metric.labels and entry["score"] is not None:
+            entries[metric.name] |= few
         done += metric.seconds
         left = (perf_counter() - begun) / done * sum(other.seconds for other in order[len(entries) :])
         bars.line(
@@ -192,5 +213,11 @@ def is_scored(
     others: Mapping[str, Any] | None = None,
 ) -> bool:
     """Whether an entry of scores.json is of this metric with these settings."""
-    asked = plain(metric.settings | draw_settings(seed, bins) | dict(others or {}))
-    return entry is not None and asked.items() <= entry.get("settings", {}).items()
+    if entry is None:
+        return False
+    asked = metric.settings | draw_settings(seed, bins) | dict(others or {})
+    few = entry.get("labelled_images")
+    if metric.needs == "codes" and isinstance(few, int):  # divided among the parts, which are smaller then
+        sizes = {part: len(numbers) for part, numbers in divided(metric, few, seed).items()}
+        asked |= {part: size for part, size in sizes.items() if part in asked}
+    return plain(asked).items() <= entry.get("settings", {}).items()

@@ -33,20 +33,57 @@ class Plan:
 
 
 def planned(space: FactorSpace, metrics: Mapping[str, Metric], seed: int) -> Plan:
-    """All draws of all metrics; each metric has a stream of its own, so that company changes nothing."""
+    """All draws of all metrics; each metric has a stream of its own, so that company changes nothing.
+
+    Where only some images are labelled, a metric that needs factors looks at the images whose factors are all known:
+    as there may be few, they are divided among its parts and not drawn with replacement. Other metrics draw from all.
+    """
     draws, undefined = {}, {}
+    known, images = labelled(space)
     for name, metric in metrics.items():
         try:
-            check_factors(metric, space)
-            draws[name] = metric.draw(space, stream(seed, f"metric {name}"))
+            check_factors(metric, known)
+            if metric.labels and images is not None:
+                draws[name] = {part: images[numbers] for part, numbers in _of_few(known, metric, seed).items()}
+            else:
+                draws[name] = metric.draw(space, stream(seed, f"metric {name}"))
         except UndefinedError as reason:
             undefined[name] = str(reason)
     numbers = [array.ravel() for parts in draws.values() for array in parts.values()]
     return Plan(draws, undefined, np.unique(np.concatenate([np.zeros(0, np.int64), *numbers])))
 
 
+def _of_few(space: FactorSpace, metric: Metric, seed: int) -> Draws:
+    if metric.needs == "codes":
+        return divided(metric, space.size, seed)
+    return metric.draw(space, stream(seed, f"metric {metric.name}"))
+
+
+def divided(metric: Metric, count: int, seed: int) -> Draws:
+    """Samples 0 … count - 1, each in at most one part of the metric, in the proportion of the parts' sizes."""
+    wanted = metric.parts
+    if not wanted:
+        return {}
+    share = min(1.0, count / sum(wanted.values()))
+    order: Indices = stream(seed, f"metric {metric.name}").permutation(count)
+    ends = np.cumsum([round(share * size) for size in wanted.values()])
+    if share < 1:
+        ends[-1] = count
+    return {part: order[first:last] for part, first, last in zip(wanted, [0, *ends], ends, strict=False)}
+
+
+def labelled(space: FactorSpace) -> tuple[FactorSpace, Indices | None]:
+    """The factor space of the images whose factors are all known, and their numbers; None if that is all of them."""
+    if space.is_complete or not isinstance(space, FactorTable):
+        return space, None
+    images = space.fully_labelled()
+    return space.subset(images), images
+
+
 def check_factors(metric: Metric, space: FactorSpace) -> None:
-    """Refuse a metric that needs factors where there are none that vary."""
+    """Refuse a metric that needs factors where there are none that vary, or no image has them all."""
+    if metric.labels and space.factors and not space.size:
+        raise UndefinedError(f"no image has all of its factors labelled: {', '.join(space.names)}")
     if metric.labels and not any(size > 1 for size in space.sizes):
         raise UndefinedError("there are no ground-truth factors with at least two values to compare the codes with")
 
@@ -106,23 +143,27 @@ def _checked(codes: ArrayLike, count: int) -> NDArray[np.float32]:
 def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, dict[str, str]]:
     """The same images with the factors that can be scored, and why the others cannot.
 
-    A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out.
+    A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out. Unknown
+    values stay unknown.
     """
     if not isinstance(space, FactorTable):
         return space, {}
     factors, columns, left_out = [], [], {}
-    for factor, column in zip(space.factors, space.rows.T, strict=True):
-        if not _is_continuous(factor, space.size):
+    for factor, column, known in zip(space.factors, space.rows.T, space.known.T, strict=True):
+        images = int(known.sum())
+        if not _is_continuous(factor, images):
             factors.append(factor)
             columns.append(column)
         elif bins is None:
-            reason = f"continuous: {factor.size} different numbers in {space.size} images; --bins 20 puts it into bins"
+            reason = f"continuous: {factor.size} different numbers in {images} images; --bins 20 puts it into bins"
             left_out[factor.name] = reason
         else:
-            numbers = np.asarray(factor.values)[column]
+            numbers = np.asarray(factor.values)[column[known]]
             edges = np.histogram_bin_edges(numbers, bins)
             factors.append(Factor(factor.name, bins))
-            columns.append(np.digitize(numbers, edges[1:-1]))
+            binned = column.copy()
+            binned[known] = np.digitize(numbers, edges[1:-1])
+            columns.append(binned)
     rows = np.stack(columns, axis=1) if columns else np.zeros((space.size, 0), np.int64)
     return FactorTable(factors, rows), left_out
 

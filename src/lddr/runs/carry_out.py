@@ -12,6 +12,7 @@ import lddr
 from lddr.config import Config
 from lddr.console import say
 from lddr.data.dataset import Dataset, identity
+from lddr.data.factors import FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
@@ -36,6 +37,8 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     seen = dataset or load_dataset(config.dataset, config.resolution)
     learner = _learner(config, machine, seen)
     feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
+    if not machine.quiet:
+        _say_what_labels_do(config, seen)
     with folder.alone(say=say):
         if not folder.is_finished:
             with _threads(machine, folder):
@@ -92,6 +95,8 @@ def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine)
         say(_collapsed(scores, folder))
     folder.require(CONFIG, LOG, MODEL)
     scores |= learner.validation(feed.validation)
+    if config.supervision is not None:
+        scores |= config.supervision.guessing(config.latent, dataset)
     folder.write_scores(scores)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
     return scores
@@ -115,3 +120,17 @@ def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
         f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; try more "
         "--steps, --mean-bias or another --learning-rate"
     )
+
+
+def _say_what_labels_do(config: Config, dataset: Dataset) -> None:
+    """How the labels of somebody's own images are used, or how to use them."""
+    space, supervision = dataset.space, config.supervision
+    if supervision is not None and isinstance(space, FactorTable):
+        train, validation = map(len, supervision.split(dataset))
+        say(
+            f"supervised ({supervision.loss}) by {train:,} labelled images of {len(dataset):,}, {validation:,} more "
+            f"validate; the first latents are tied to: {space}"
+        )
+    elif not space.is_complete and (loss := config.latent.usual_supervision()):
+        count = f"{space.num_labelled:,} of {len(dataset):,} images are labelled"
+        say(f"{count}, but this run does not train with the labels; set supervision (for example {loss}) to use them")

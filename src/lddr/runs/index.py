@@ -29,6 +29,7 @@ TRAINING_SCORES = (
     "reconstruction",
     "kl",
     "validation_risk",
+    "validation_risk_guessing",
     "mean_picture",
     "explained",
     "active_latents",

@@ -111,7 +111,10 @@ def shape_of(config: Config) -> Config:
     weights = {name: rule.default for name, rule in rules_of(config.objective).items() if rule.kind is float}
     objective = replace(config.objective, **weights)  # sizes, which are whole numbers, may have a cost
     training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
-    supervision = config.supervision and Supervision(config.supervision.loss)
+    supervision = config.supervision
+    if supervision is not None:  # own images may have fewer labels than the default
+        labels = min(supervision.labels, Supervision.default_of("labels"))
+        supervision = Supervision(supervision.loss, labels)
     dataset = stand_in(config.dataset)
     return replace(config, dataset=dataset, objective=objective, training=training, supervision=supervision)
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.data.factors import Indices
+from lddr.data.dataset import Dataset, stream
+from lddr.data.factors import UNKNOWN, Indices
 from lddr.training.blocks import Blocks
 from lddr.training.draws import Draws
 from lddr.training.inputs import Inputs, Labelled
@@ -42,7 +42,7 @@ class Feed:
         self, learner: "Learner", dataset: Dataset, keep: bool | None = None, ahead: bool | None = None
     ) -> None:
         self._learner, self.dataset, self.device = learner, dataset, learner.device
-        self._labelled, self.validation = self._labels()
+        self._labelled, self.validation = self._labels()  # the images of the first in bytes: there may be many
         self._kept = self._all_images() if (self._fits() if keep is None else keep) else None
         labelled = 0 if self._labelled is None else len(self._labelled.targets)
         draws = Draws(learner.config, dataset, learner.adversary, self._kept is not None, labelled)
@@ -54,7 +54,8 @@ class Feed:
         pictures = numbers["pictures"] if self._kept is None else self._kept[numbers["pictures"]]
         schedules = numbers["schedules"]  # doubles where they need not travel
         scale, rate, other = schedules.tolist() if schedules.dtype == torch.float64 else schedules.unbind()
-        labelled = self._labelled and Labelled(*(each[numbers["labelled"]] for each in self._labelled))
+        chosen = self._labelled and Labelled(*(each[numbers["labelled"]] for each in self._labelled))
+        labelled = chosen and chosen._replace(images=_as_floats(chosen.images))
         drawn, challenge = numbers.get("objective"), numbers.get("permutation")
         return Inputs(_as_floats(pictures), numbers["noise"], drawn, challenge, labelled, scale, rate, other)
 
@@ -76,11 +77,15 @@ class Feed:
         supervision = self._learner.config.supervision
         if supervision is None:
             return None, None
-        train, validation = supervision.split(self.dataset)
-        return self._with_targets(train, supervision.loss), self._with_targets(validation, supervision.loss)
+        train, validation = (self._with_targets(images, supervision.loss) for images in supervision.split(self.dataset))
+        return train, validation._replace(images=_as_floats(validation.images))
 
     def _with_targets(self, indices: Indices, loss: str) -> Labelled:
+        """Images in bytes, (images, height, width, channels), with targets."""
         config, space = self._learner.config, self.dataset.space
         images = self.dataset.images(indices, stream(config.training.seed, "labelled images"))
-        targets = config.latent.targets(loss, space.factors_of(indices), space)
-        return Labelled(as_tensor(as_floats(images), self.device), targets.to(self.device))
+        factors = space.factors_of(indices)
+        known = torch.from_numpy(factors != UNKNOWN)
+        targets = config.latent.targets(loss, np.where(factors == UNKNOWN, 0, factors), space)
+        pictures = torch.from_numpy(np.require(images, requirements=["C", "W"]))
+        return Labelled(pictures.to(self.device), targets.to(self.device), known.to(self.device))

@@ -13,6 +13,7 @@ class Labelled(NamedTuple):
 
     images: Tensor  # (batch, channels, height, width)
     targets: Tensor  # (batch, factors)
+    known: Tensor  # (batch, factors): whether the image has this label; its target means nothing otherwise
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,8 @@ class Learner:
         if inputs.labelled is not None and self.config.supervision is not None:
             weight = self.config.supervision.weight(len(inputs.labelled.images))
             penalties["supervision"] = weight * self.risk(inputs.labelled, encoder)
+            if self.config.supervision.free_penalty:
+                penalties["free_penalty"] = self._repeated(latent, inputs.labelled.targets.shape[1])
         weight = self.reconstruction_weight
         weighted = reconstruction if weight == 1 else weight * reconstruction
         loss = weighted + reduce(torch.add, penalties.values()) if penalties else weighted
@@ -103,7 +105,13 @@ class Learner:
         """R_s, the supervised risk, of labelled images; with the encoder in float32 unless one is given."""
         assert self.config.supervision is not None
         latent = self.vae.family((encoder or self.vae.encoder)(labelled.images))
-        return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets)
+        return self.config.latent.risk(self.config.supervision.loss, latent, labelled.targets, labelled.known)
+
+    def _repeated(self, latent: Latent, tied: int) -> Tensor:
+        """The weighted penalty on free latents, which alone it moves, for what they repeat of the tied ones."""
+        assert self.config.supervision is not None
+        repeated = terms.squared_correlations(latent.mean[:, tied:], latent.mean[:, :tied].detach())
+        return self.config.supervision.free_penalty * repeated.sum()
 
     @torch.no_grad()
     def validation(self, unseen: Labelled | None) -> dict[str, float]:

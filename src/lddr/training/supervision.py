@@ -6,10 +6,15 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from lddr.data.factors import UNKNOWN
 from lddr.errors import UserError
 from lddr.settings import Settings, claims, setting
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from lddr.data.dataset import Dataset
     from lddr.data.factors import Indices
     from lddr.latents.family import LatentFamily
@@ -20,7 +25,12 @@ class Supervision(Settings):
     """Which loss R_s of the latent family on the labelled images, how many of them, and its weight ω."""
 
     loss: str = ""
-    labels: int = setting(100, "How many labelled images; a share of them validates.", at_least=2)
+    labels: int = setting(
+        100,
+        "How many labelled images; a share of them validates. Where only some images are labelled, the default is all "
+        "of those.",
+        at_least=2,
+    )
     omega: float = setting(1.0, "Weight of the supervision.", at_least=0)
     risk_of: str = setting(
         "batch",
@@ -30,6 +40,12 @@ class Supervision(Settings):
     )
     label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
     validation_share: float = setting(0.1, "Share of the labelled images that do not train.", at_least=0, at_most=0.9)
+    free_penalty: float = setting(
+        0.0,
+        "Weight of a penalty on latents without a factor that repeat those with one: the sum of their squared "
+        "correlations over the batch (0 turns it off).",
+        at_least=0,
+    )
 
     def check(self, family: LatentFamily) -> None:
         """Refuse a loss that the latent family does not know."""
@@ -39,23 +55,52 @@ class Supervision(Settings):
             raise UserError(f"supervision {self.loss!r} is not for {family.name} latents; {remedy}")
 
     def check_dataset(self, family: LatentFamily, dataset: Dataset) -> None:
-        """Refuse what cannot be: more factors than latents, no factors at all, more labels than images."""
+        """Refuse what cannot be: more factors than latents, no factors at all, more labels than labelled images."""
         factors = len(dataset.space.factors)
         if not factors:
             raise UserError(f"{dataset.name} has no factors to supervise with; give factors, or leave supervision out")
         if factors > family.num_latents:
             latents = f"the {family.num_latents} latents to tie them to"
             raise UserError(f"{dataset.name} has {factors} factors, more than {latents}; raise num_latents")
-        if self.labels > len(dataset):
-            raise UserError(f"{self.labels} labels are more than the {len(dataset)} images of {dataset.name}")
+        count = dataset.space.num_labelled
+        if self.labels > count:
+            images = "images" if dataset.space.is_complete else "labelled images"
+            raise UserError(f"{self.labels} labels are more than the {count} {images} of {dataset.name}; lower labels")
 
     def split(self, dataset: Dataset) -> tuple[Indices, Indices]:
-        """The labelled images, drawn once by their own seed: training and validation."""
+        """The labelled images, drawn once by their own seed: training and validation.
+
+        From images that are all labelled they are drawn with replacement, unless all are wanted.
+        """
         from lddr.data.dataset import stream
 
-        drawn = dataset.space.sample(stream(self.label_seed, "labels"), self.labels)
+        space, generator = dataset.space, stream(self.label_seed, "labels")
+        if space.is_complete and self.labels < space.size:
+            drawn = space.sample(generator, self.labels)
+        else:
+            drawn = generator.permutation(space.labelled())[: self.labels]
         train = ceil((1 - self.validation_share) * self.labels)
         return drawn[:train], drawn[train:]
+
+    def guessing(self, family: LatentFamily, dataset: Dataset) -> dict[str, float]:
+        """The validation risk of a constant guess for each factor; nothing without labels to validate with.
+
+        The guess is the best one for the labels that train and one more of every value, as any may come up.
+        """
+        space = dataset.space
+        train, validation = (space.factors_of(images) for images in self.split(dataset))
+
+        def targets(rows: Indices, factor: int) -> Tensor:
+            return family.targets(self.loss, np.maximum(rows, 0), space)[:, factor]  # of what is known, others are -1
+
+        risk = 0.0
+        for factor, size in enumerate(space.sizes):
+            every = np.minimum(np.arange(size)[:, np.newaxis], np.array(space.sizes) - 1)
+            seen = np.concatenate([train[train[:, factor] != UNKNOWN], every])
+            unseen = validation[validation[:, factor] != UNKNOWN]
+            errors = family.guess(self.loss, targets(seen, factor), targets(unseen, factor))
+            risk += float(errors.sum()) / max(len(validation), 1)
+        return {"validation_risk_guessing": risk} if len(validation) else {}
 
     def weight(self, batch_size: int) -> float:
         """What the risk of one image, mean over the labelled batch, is multiplied with."""

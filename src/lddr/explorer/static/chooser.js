@@ -73,8 +73,8 @@ export class Chooser {
   slider({ name, size, labels }) {
     const output = h("output");
     const input = h("input", { type: "range", min: 0, max: size - 1, step: 1, "aria-label": name });
-    const tell = () => {
-      const label = labels[Number(input.value)] ?? input.value;
+    const tell = (isKnown = true) => {
+      const label = isKnown ? (labels[Number(input.value)] ?? input.value) : "unknown";
       output.textContent = label;
       input.setAttribute("aria-valuetext", label);
     };
@@ -85,12 +85,13 @@ export class Chooser {
     return { input, tell, row: h("label", { class: "factor" }, h("span", {}, name), input, output) };
   }
 
-  // Show which image it is now; a slider that is being moved shows it already.
+  // Show which image it is now; a slider that is being moved shows it already. A factor that is null is not labelled.
   set({ index, factors }) {
     if (index !== null && this.number) this.number.value = index;
     this.sliders.forEach(({ input, tell }, place) => {
-      if (factors && document.activeElement !== input) input.value = factors[place];
-      tell();
+      const isKnown = factors?.[place] !== null;
+      if (factors && isKnown && document.activeElement !== input) input.value = factors[place];
+      tell(isKnown);
     });
   }
 }
