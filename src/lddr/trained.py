@@ -203,12 +203,17 @@ def train(
     out: str | Path | None = None,
     machine: Machine | None = None,
     on_log: OnLog | None = None,
+    seeds: int = 1,
     **settings: Any,
 ) -> Trained:
     """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
 
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
     with the step and the values of every line of the log; what it raises ends the training.
+
+    With `seeds` above 1, so many models are trained, from `seed` on: on all cores if Ray is installed, one after the
+    other if not, or on a GPU. The one whose codes agree most with those of the others is returned; the reasons are
+    printed. With `out`, it gets a page that shows its latents.
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
@@ -221,10 +226,19 @@ def train(
     config = configure(model, name, preset, **settings)
     if loaded is None:
         loaded = load_dataset(name, config.resolution)
+
+    def run_below(place: Path) -> Path:
+        if seeds == 1:
+            return run(config, place, machine, loaded)
+        from lddr.seeds import train_seeds
+
+        in_memory = None if isinstance(dataset, str) else loaded
+        return train_seeds(config, seeds, place, machine, in_memory, card=out is not None)
+
     if out is not None:
-        return Trained.load(run(config, Path(out), machine, loaded))
+        return Trained.load(run_below(Path(out)))
     with TemporaryDirectory() as folder:
         try:
-            return Trained.load(run(config, Path(folder), machine, loaded))
+            return Trained.load(run_below(Path(folder)))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None

@@ -29,6 +29,7 @@ from lddr.training.loop import train
 from lddr.training.trackers import Tracked
 
 EVALUATION_BATCHES, EVALUATION_SIZE = 16, 64
+REMEDY = "try more --steps, --mean-bias or another --learning-rate"  # for a model that has learned nothing
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
@@ -148,6 +149,5 @@ def elbo(vae: VAE, dataset: Dataset, device: torch.device) -> dict[str, float]:
 def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
     return (
         f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} nats) "
-        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; try more "
-        "--steps, --mean-bias or another --learning-rate"
+        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; {REMEDY}"
     )
