@@ -150,6 +150,7 @@ def in_small(monkeypatch, tmp_path, runs):
         return load_dataset(*small[name]) if name in small else load_dataset(name, *size, **more)
 
     monkeypatch.setattr(lddr, "load_dataset", small_dataset)
+    monkeypatch.setattr("lddr.runs.index.is_collapsed", lambda scores: False)  # what two steps cannot avoid
     few = {"settings": {"mig": {"samples": 300}}, "quiet": True}
     monkeypatch.setattr(lddr, "evaluate", lambda dataset, codes, *_, **more: evaluate(dataset, codes, ["mig"], **few))
     shutil.copytree(runs, tmp_path / "runs")

@@ -59,8 +59,8 @@ class Catalogue:
         """What a run is and how far it got."""
         run = self.run(token)
         facts = {"token": token, "name": run.name, "state": run.state, "reason": self.without_place(run.reason)}
-        facts |= {"collapsed": run.collapsed, "opens": run.files.model_file.exists()}
-        return facts | {"settings": run.settings, "scores": run.scores}
+        use = {"collapsed": run.collapsed, "opens": run.files.model_file.exists()}
+        return facts | use | {"settings": run.settings, "scores": run.scores}
 
     def without_place(self, sentence: str | None) -> str | None:
         """A sentence for others to read: where on this machine the runs are is nobody's business."""
