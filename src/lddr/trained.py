@@ -205,6 +205,7 @@ def train(
     out: str | Path | None = None,
     machine: Machine | None = None,
     on_log: OnLog | None = None,
+    seeds: int = 1,
     factors: Any = None,
     **settings: Any,
 ) -> Trained:
@@ -218,6 +219,10 @@ def train(
     known labels supervise the training (`labels` draws fewer), latent i by factor i, with the loss that `supervision`
     names, else with the usual one of the latent family: "masked" for categorical latents, "bce" for Gaussian ones,
     "l2" for rounded ones; supervision=None trains without the labels.
+
+    With `seeds` above 1, so many models are trained, from `seed` on: on all cores if Ray is installed, one after the
+    other if not, or on a GPU. The one whose codes agree most with those of the others is returned; the reasons are
+    printed. With `out`, it gets a page that shows its latents.
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
@@ -237,11 +242,20 @@ def train(
     is_few = factors is not None or not loaded.space.is_complete
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
+
+    def run_below(place: Path) -> Path:
+        if seeds == 1:
+            return run(config, place, machine, loaded)
+        from lddr.seeds import train_seeds
+
+        in_memory = None if isinstance(dataset, str) else loaded
+        return train_seeds(config, seeds, place, machine, in_memory, card=out is not None)
+
     if out is not None:
-        return Trained.load(run(config, Path(out), machine, loaded))
+        return Trained.load(run_below(Path(out)))
     with TemporaryDirectory() as folder:
         try:
-            return Trained.load(run(config, Path(folder), machine, loaded))
+            return Trained.load(run_below(Path(folder)))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
 

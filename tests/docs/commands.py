@@ -56,10 +56,11 @@ def _found(commands: SubcommandApp, words: list[str]) -> tuple[str, Any, list[st
     return words[0], target, words[1:]
 
 
-def _train(settings: Any, model: str, latent: str, objective: str, dataset: str, preset: str, **_: Any) -> None:
+def _train(settings: Any, model: str, latent: str, objective: str, preset: str, **given: Any) -> None:
     from lddr.config import configure
 
-    configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
+    images = given["pictures"] or given["dataset"] or "dsprites"
+    configure(model, images, preset, latent=latent, objective=objective, **vars(settings))
 
 
 def _sweep(study: str, scale: Any, dataset: str | None, only: tuple[str, ...], **_: Any) -> None:

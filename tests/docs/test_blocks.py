@@ -49,6 +49,7 @@ READ = {
     "lddr explore": "serves until it is stopped; tests/explorer visits it",
     "lddr push": "needs an account; tests/sharing pushes to a hub of its own",
     "lddr sweep": "trains many runs; tests/sweeps has it in small",
+    "lddr train my-pictures --preset quick --seeds 5": "trains five models; tests/test_seeds.py has it in small",
     "lddr train --dataset circles --preset quick --track wandb": "needs an account; tests/training has it offline",
     "lddr train --device cuda": "needs a GPU",
     "lddr evaluate runs --device cuda": "needs a GPU",
@@ -149,6 +150,7 @@ def in_small(monkeypatch, tmp_path, runs):
         return load_dataset(*small[name]) if name in small else load_dataset(name, *size, **more)
 
     monkeypatch.setattr(lddr, "load_dataset", small_dataset)
+    monkeypatch.setattr("lddr.runs.index.is_collapsed", lambda scores: False)  # what two steps cannot avoid
     few = {"settings": {"mig": {"samples": 300}}, "quiet": True}
     monkeypatch.setattr(lddr, "evaluate", lambda dataset, codes, *_, **more: evaluate(dataset, codes, ["mig"], **few))
     shutil.copytree(runs, tmp_path / "runs")

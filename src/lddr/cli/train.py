@@ -1,13 +1,15 @@
 """`lddr demo`, `lddr models` and `lddr train`."""
 
+import sys
 from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import arg
+from tyro.conf import Positional, arg
 
 from lddr import console
-from lddr.cli.app import Folder, Tracker, Whole, app
+from lddr.cli.app import LEFT_OUT, Folder, Tracker, Whole, app
+from lddr.errors import UserError
 from lddr.runs.machine import Machine
 
 
@@ -141,10 +143,12 @@ def with_plain_flags(words: list[str]) -> list[str]:
 @app.command
 def train(
     settings: Annotated[Any, arg(name="")],
+    pictures: Annotated[Positional[str | None], arg(metavar="[PICTURES]", help_behavior_hint=LEFT_OUT)] = None,
     model: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dvae)")] = None,
     latent: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
     objective: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
-    dataset: str = "dsprites",
+    dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dsprites)")] = None,
+    seeds: int = 1,
     preset: Annotated[str, arg(metavar="{paper,quick}")] = "paper",
     out: Folder = Path("runs"),
     device: str = "auto",
@@ -161,10 +165,12 @@ def train(
 
     Args:
         settings: Of the run.
+        pictures: A folder or .npz file of your own images, or what --dataset takes.
         model: A name from `lddr models`.
         latent: A latent family instead of a model's name: gaussian, categorical, …
         objective: An objective instead of a model's name: elbo, beta, factor, tc, …
         dataset: A name from `lddr data list`, or a folder or .npz file of your own images.
+        seeds: Train so many seeds, from --seed on, on all cores, and choose one without labels.
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
@@ -178,14 +184,26 @@ def train(
     from lddr.config import changed, configure
     from lddr.data.load import is_path, load_dataset
 
-    config, images = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings)), None
-    if config.supervision is not None and settings.labels is None and is_path(dataset):
-        images = load_dataset(dataset, config.resolution)
+    if pictures is not None and dataset is not None:
+        raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
+    name, images = pictures or dataset or "dsprites", None
+    config = configure(model, name, preset, latent=latent, objective=objective, **vars(settings))
+    if config.supervision is not None and settings.labels is None and is_path(name):
+        images = load_dataset(name, config.resolution)
         if not images.space.is_complete:
             config = changed(config, {"labels": images.space.num_labelled})
+    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
+    if seeds != 1:
+        from lddr.seeds import NothingLearnedError, train_seeds
+
+        try:
+            print(train_seeds(config, seeds, out, machine))
+        except NothingLearnedError as error:
+            console.say(str(error))
+            sys.exit(1)
+        return
     from lddr.runs.carry_out import run
 
-    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     print(run(config, out, machine, images))
 
 

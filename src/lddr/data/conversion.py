@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -47,9 +47,13 @@ class MappedImages:
             self._pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if len(self._pages) < offset + prod(shape):
             raise damaged(path, f"{offset + prod(shape)} bytes", len(self._pages))
-        self.path, self.shape = path, shape
+        self.path, self.shape, self._offset = path, shape, offset
         self._rows = np.frombuffer(self._pages, np.uint8, prod(shape), offset).reshape(len(self), -1)
         self._resident_before = _resident()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process maps the file itself."""
+        return MappedImages, (self.path, self.shape, self._offset)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -17,6 +17,7 @@ class LoadedRun:
     """A run whose model and images are loaded when they are first asked for, and once."""
 
     run: Run
+    given: "Dataset | None" = None  # images that are only in memory
 
     @cached_property
     def model(self) -> "Trained":
@@ -30,7 +31,7 @@ class LoadedRun:
     @cached_property
     def dataset(self) -> "Dataset":
         """The images it was trained on."""
-        return self.run.files.dataset
+        return self.run.files.dataset if self.given is None else self.given
 
     def images(self, count: int) -> "Images":
         """The same images for every model of a dataset."""

@@ -26,6 +26,8 @@ from lddr.training.learner import Learner
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
 
+REMEDY = "try more --steps, --mean-bias or another --learning-rate"  # for a model that has learned nothing
+
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
     """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
@@ -117,8 +119,7 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
 def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
     return (
         f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} nats) "
-        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; try more "
-        "--steps, --mean-bias or another --learning-rate"
+        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; {REMEDY}"
     )
 
 

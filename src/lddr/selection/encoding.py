@@ -31,26 +31,29 @@ class Encoded:
 
 
 class RunEncoder:
-    """Encodes each run once; gives the reason instead where that cannot be done."""
+    """Encodes each run once; gives the reason instead where that cannot be done.
 
-    def __init__(self, samples: int = SAMPLES, device: str = "auto") -> None:
-        self._samples, self._device = samples, device
+    The images are those of the given dataset if there is one, else of each run's own, loaded by name.
+    """
+
+    def __init__(self, samples: int = SAMPLES, device: str = "auto", dataset: Dataset | None = None) -> None:
+        self._samples, self._device, self._dataset = samples, device, dataset
         self._known: dict[Path, Encoded | str] = {}
 
     def __call__(self, run: Run) -> Encoded | str:
         if run.folder not in self._known:
             try:
-                self._known[run.folder] = encode(run, self._samples, self._device)
+                self._known[run.folder] = encode(run, self._samples, self._device, self._dataset)
             except UserError as error:
                 self._known[run.folder] = f"cannot be encoded: {error}"
         return self._known[run.folder]
 
 
-def encode(run: Run, samples: int = SAMPLES, device: str = "auto") -> Encoded:
+def encode(run: Run, samples: int = SAMPLES, device: str = "auto", dataset: Dataset | None = None) -> Encoded:
     """What a run's model makes of images of its dataset, the same for every run of that dataset."""
     from lddr.trained import Trained
 
-    images = _shown(run.files.dataset, samples)
+    images = _shown(run.files.dataset if dataset is None else dataset, samples)
     model = Trained.load(run.folder).to(device)
     codes = model.represent(images).astype(np.float64)
     if not model.is_discrete:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lddr.config import Config
+from lddr.data.dataset import Dataset
 from lddr.errors import UserError
 from lddr.extras import check_installed
 from lddr.runs.machine import Machine
@@ -41,6 +42,8 @@ class Options:
     checkpoint_seconds: float = Machine.checkpoint_seconds
     quiet: bool = False
     track: str | None = None  # the tracker that is told about every run
+    tensorboard: bool = False
+    compile: bool = False
 
     def __post_init__(self) -> None:
         workers = 1 if self.workers is None else self.workers
@@ -67,8 +70,11 @@ class Outcome:
     stopped: bool = False
 
 
-def run_study(study: Study, out: Path, options: Options | None = None) -> Outcome:
-    """Train and evaluate what the study lacks below `out`; a run that keeps failing does not hold up the others."""
+def run_study(study: Study, out: Path, options: Options | None = None, dataset: Dataset | None = None) -> Outcome:
+    """Train and evaluate what the study lacks below `out`; a run that keeps failing does not hold up the others.
+
+    `dataset` holds the images of all runs if they are only in memory; otherwise workers load them by name.
+    """
     options, out = options or Options(), out.absolute()
     jobs = [Job(config, out / config.run_name) for config in study.configs]
     wanted = study.wanted
@@ -80,7 +86,7 @@ def run_study(study: Study, out: Path, options: Options | None = None) -> Outcom
         order = _orders(study, out, options)
         with connected(options) as ray, _sigterm_is_ctrl_c():
             with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
-                _Engine(ray, missing, order, options, progress, outcome).work()
+                _Engine(ray, missing, order, options, progress, outcome, dataset).work()
     return outcome
 
 
@@ -92,6 +98,8 @@ def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Ord
         quiet=True,
         checkpoint_seconds=options.checkpoint_seconds,
         track=options.track,
+        tensorboard=options.tensorboard,
+        compile=options.compile,
     )
 
     def order(config: Config) -> Order:
@@ -111,9 +119,11 @@ class _Engine:
         options: Options,
         progress: SweepProgress,
         outcome: Outcome,
+        dataset: Dataset | None = None,
     ) -> None:
         self._ray, self._order, self._options = ray, order, options
         self._progress, self._outcome = progress, outcome
+        self._images = () if dataset is None else (_sent(ray, dataset),)  # once, not with every run
         self._waiting = deque(jobs)
         self._later: deque[tuple[float, Job]] = deque()  # in the order of when they are due
         self._flying: dict[Any, Job] = {}
@@ -138,7 +148,8 @@ class _Engine:
         free = self._window() - len(self._flying)
         for _ in range(min(free, len(self._waiting))):
             job = self._waiting.popleft()
-            self._flying[self._task.options(name=job.folder.name).remote(self._order(job.config))] = job
+            task = self._task.options(name=job.folder.name)
+            self._flying[task.remote(self._order(job.config), *self._images)] = job
 
     def _window(self) -> int:
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
@@ -189,6 +200,15 @@ class _Engine:
             self._ray.cancel(task)
         if self._flying:
             self._ray.wait(list(self._flying), num_returns=len(self._flying), timeout=SAVING)
+
+
+def _sent(ray: Any, dataset: Dataset) -> Any:
+    try:
+        return ray.put(dataset)
+    except TypeError as error:  # Ray's for whatever cannot be pickled
+        reason = str(error).strip().splitlines()[0]
+        cure = "give them as an array or a folder"
+        raise UserError(f"the images {dataset.name} cannot be sent to other processes ({reason}); {cure}") from error
 
 
 def room(resources: dict[str, float], options: Options) -> int:

@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lddr.config import Config
 from lddr.errors import UserError
 from lddr.files import BusyError, alone, write_json
 from lddr.runs.folder import RunFolder, loaded
 from lddr.runs.machine import Machine
+
+if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class Answer:
     trained: bool = False  # and not only evaluated, or found finished
 
 
-def carry_out(order: Order) -> Answer:
-    """Train and evaluate; every end is an answer, so that an exception means a lost process."""
+def carry_out(order: Order, dataset: "Dataset | None" = None) -> Answer:
+    """Train and evaluate; every end is an answer, so that an exception means a lost process.
+
+    The dataset is for images that only the sweep has in memory; others are loaded here, by their name.
+    """
     from lddr.training.loop import Stopped
 
     try:
-        return Answer("finished", trained=_train_and_evaluate(order))
+        return Answer("finished", trained=_train_and_evaluate(order, dataset))
     except BusyError:
         return Answer("busy")
     except Stopped:
@@ -61,7 +67,7 @@ def carry_out(order: Order) -> Answer:
         return Answer("failed", f"{type(error).__name__}: {error}")
 
 
-def _train_and_evaluate(order: Order) -> bool:
+def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
     import torch
 
     from lddr.metrics.evaluate import evaluate_run
@@ -75,7 +81,9 @@ def _train_and_evaluate(order: Order) -> bool:
     with folder.alone("sweep", wait=False):
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
             trained = not folder.is_finished
-        run(order.config, order.out, order.machine, loaded(order.config.dataset, order.config.resolution))
+        if dataset is None:
+            dataset = loaded(order.config.dataset, order.config.resolution)
+        run(order.config, order.out, order.machine, dataset)
         if order.metrics:
             jobs, device = order.machine.threads or 1, order.machine.device
             evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True, device=device)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lddr.errors import UserError
 from lddr.report.drawing.animation import animation
@@ -18,6 +19,9 @@ from lddr.report.titles import dataset_title, method_title
 from lddr.runs.index import Run
 from lddr.runs.pretrained import is_shipped
 
+if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset
+
 STATES = {
     "finished": "trained to the end",
     "training": "not trained to the end yet",
@@ -25,13 +29,13 @@ STATES = {
 }
 
 
-def write_card(run: Run, out: Path | None = None) -> tuple[Path, Missing]:
+def write_card(run: Run, out: Path | None = None, dataset: "Dataset | None" = None) -> tuple[Path, Missing]:
     """Write the page and its figures, into the run's folder unless told otherwise; gives it and what is missing.
 
-    A shipped model's go below `card` in the current folder.
+    A shipped model's go below `card` in the current folder. `dataset` holds the images if they are only in memory.
     """
     usual = Path("card", run.name) if is_shipped(run.folder) else run.folder / "card"
-    folder, missing, loaded = out or usual, Missing(), LoadedRun(run)
+    folder, missing, loaded = out or usual, Missing(), LoadedRun(run, dataset)
     pictures = pictures_of(card_figures, loaded, folder / "figures", missing)
     with suppress(UserError):  # the still traversals, which need the same, say why
         moving = animation(loaded)
