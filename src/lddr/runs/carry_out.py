@@ -32,17 +32,23 @@ LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
-    """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
+    """Train the model of these settings in its folder below `out`, or go on with it; gives the folder.
+
+    A run that saw other images or labels is refused, finished or not.
+    """
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
+    seen = dataset or load_dataset(config.dataset, config.resolution)
     if folder.is_finished:
+        folder.check(seen)
         return folder.path
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
-    seen = dataset or load_dataset(config.dataset, config.resolution)
     learner = _learner(config, machine, seen)
     feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
     with folder.alone(say=say):
-        if not folder.is_finished:
+        if folder.is_finished:  # another process was faster
+            folder.check(seen)
+        else:
             with _threads(machine, folder):
                 _carry_out(learner, feed, folder, machine, tracked)
     return folder.path

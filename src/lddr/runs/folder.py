@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
 
 from lddr.errors import UserError
 from lddr.files import alone, check_writable, write_json
@@ -29,6 +30,8 @@ CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.s
 MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 TAIL = 4096  # bytes at the end of a log that hold its last line
+COMPARED = ("checksum", "content", "factors")  # of what is known of the images; older runs may have kept less
+CURE = "put them back, or move that folder away (or give another --out) and train on these"
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
 
@@ -145,14 +148,14 @@ class RunFolder:
         return dataset
 
     def check(self, dataset: "Dataset") -> None:
-        """Refuse images that are not those it was trained on."""
+        """Refuse images or labels that are not those it was trained on, as far as it kept what tells them apart."""
         known, found = self.images, _identity(dataset)
         shape = known.get("shape", list(dataset.image_shape))
         if shape != list(dataset.image_shape):
             shape = tuple(shape) if isinstance(shape, list) else shape
-            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
-        if any(known[name] != found[name] for name in ("checksum", "content") if name in known and name in found):
-            raise UserError(f"the images of {dataset.name} are no longer those {self} was trained on; put them back")
+            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}; {CURE}")
+        if any(known[name] != found[name] for name in COMPARED if name in known and name in found):
+            raise UserError(f"the images or labels of {dataset.name} are no longer those {self} was trained on; {CURE}")
 
     # what it found
 
@@ -276,8 +279,13 @@ def loaded(name: str, resolution: int | None) -> "Dataset":
     return load_dataset(name, resolution)
 
 
-@lru_cache(maxsize=4)
 def _identity(dataset: "Dataset") -> Content:
+    """Worked out once for all runs on these images, which are not kept longer for that."""
     from lddr.data.dataset import identity
 
-    return identity(dataset)
+    if dataset not in _identities:
+        _identities[dataset] = identity(dataset)
+    return _identities[dataset]
+
+
+_identities: WeakKeyDictionary["Dataset", Content] = WeakKeyDictionary()
