@@ -32,7 +32,7 @@ LEARNED = 0.95  # of the error of the mean picture: above that, nothing to speak
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
-    """Train the model of these settings in its folder below `out`, or go on with it; gives the folder.
+    """Train the model of these settings in its folder below `out`, or resume it; returns the folder.
 
     A run that saw other images or labels is refused, finished or not.
     """
