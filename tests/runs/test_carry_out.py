@@ -171,8 +171,8 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypat
     seen = []
     monkeypatch.setattr(carry_out, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)
     config, before = configure("vae", "circles", "quick", steps=1), torch.get_num_threads()
-    for free, wanted in ((1, None), (2, None), (2, 2)):
-        monkeypatch.setattr(carry_out, "free_cores", lambda free=free: free)
+    for cores, wanted in ((1, None), (2, None), (2, 2)):
+        monkeypatch.setattr(carry_out, "usable_cores", lambda cores=cores: cores)
         with pytest.raises(ZeroDivisionError):
             carry_out.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
     assert seen == [1, 1, 2]

@@ -27,12 +27,12 @@ def main(arguments: list[str] | None = None) -> None:
     if words == ["--version"]:
         print(f"lddr {lddr.__version__}")
         return
-    import_module("lddr.cli.train").know_settings()
-    if "select" in words:
-        import_module("lddr.cli.select").know_selectors()
     try:
-        _check_command(app, words)
         with extras():
+            import_module("lddr.cli.train").know_settings()  # of plugins, too, which may be misspelt
+            if "select" in words:
+                import_module("lddr.cli.select").know_selectors()
+            _check_command(app, words)
             app.cli(prog="lddr", description=DESCRIPTION, args=words)
     except UserError as error:
         if debug:

@@ -144,7 +144,7 @@ def train(
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
-        threads: CPU threads; as many as there are free cores when left out.
+        threads: CPU threads; as many as there are cores when left out.
         compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
         tensorboard: Write event files too.
         track: Tell this tracker about the run: its settings, what is logged, the scores at the end.

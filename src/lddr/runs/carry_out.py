@@ -20,7 +20,7 @@ from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings
-from lddr.runs.machine import Machine, free_cores
+from lddr.runs.machine import Machine, usable_cores
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed, as_tensor
 from lddr.training.learner import Learner
@@ -56,12 +56,12 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
 
 @contextmanager
 def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
-    """As many of torch's threads as wanted, else as the run began with, else as there are free cores; then as before.
+    """As many of torch's threads as wanted, else as the run began with, else as there are cores; then as before.
 
     The order of a sum, and with it the last bits of a result, may depend on their number.
     """
     before, begun_with = torch.get_num_threads(), folder.threads if folder.is_run else None
-    torch.set_num_threads(machine.threads or begun_with or min(before, free_cores()))
+    torch.set_num_threads(machine.threads or begun_with or min(before, usable_cores()))
     try:
         yield
     finally:

@@ -14,6 +14,7 @@ from lddr.errors import UserError
 from lddr.files import alone, check_writable, write_json
 from lddr.foreign import foreign
 from lddr.runs.json_files import Content, is_entry, read_object
+from lddr.runs.machine import MOST_THREADS
 from lddr.runs.pretrained import is_shipped
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ Stamp = list[
 
 FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
-MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 TAIL = 4096  # bytes at the end of a log that hold its last line
 COMPARED = ("checksum", "content", "factors")  # of what is known of the images; older runs may have kept less

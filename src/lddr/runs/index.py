@@ -97,11 +97,10 @@ def gather(roots: Iterable[str | Path]) -> list[Run]:
 
 
 def finished_runs(roots: Iterable[Path]) -> list[Path]:
-    """The folders of runs, and of all finished runs below folders that hold runs."""
+    """The folders that are runs, finished or not, and all finished runs below folders that hold runs."""
     found: dict[Path, None] = {}
     for root in roots:
-        if (files := RunFolder(root)).is_run:
-            _ = files.scores  # says what is wrong with it
+        if RunFolder(root).is_run:
             found[root] = None
         else:
             found |= {run.folder: None for run in list_runs(root) if run.state == "finished"}
