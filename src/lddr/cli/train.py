@@ -154,9 +154,13 @@ def train(
     from lddr.config import configure
 
     config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
+    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
+    from lddr.hardware import chosen_device, keep_freed_memory
     from lddr.runs.carry_out import run
 
-    print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)))
+    if chosen_device(device).type == "cpu":
+        keep_freed_memory()
+    print(run(config, out, machine))
 
 
 def know_settings() -> None:

@@ -15,7 +15,7 @@ from lddr.console import say
 from lddr.data.dataset import Dataset, as_floats, identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
+from lddr.hardware import chosen_device, has_fast_bf16
 from lddr.networks.vae import VAE
 from lddr.objectives.objective import mean_kl
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
@@ -70,8 +70,6 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
 
 def _learner(config: Config, machine: Machine, dataset: Dataset) -> Learner:
     device = chosen_device(machine.device)
-    if device.type == "cpu":
-        keep_freed_memory()
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
         say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
     learner = Learner(config, dataset, device)
