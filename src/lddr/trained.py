@@ -42,6 +42,7 @@ class Trained:
     def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
+        self._adversary: Adversary | None = None
 
     @property
     def device(self) -> torch.device:
@@ -159,7 +160,14 @@ class Trained:
         return push(self, repo_id, private, token, revision, license)
 
     def adversary(self) -> Adversary | None:
-        """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""
+        """The network its objective trained beside it, where it has one: that of the run's folder, read once."""
+        if self._adversary is None:
+            self._adversary = self._read_adversary()
+        if self._adversary is not None:
+            self._adversary.network.to(self.device)
+        return self._adversary
+
+    def _read_adversary(self) -> Adversary | None:
         adversary = self.config.objective.adversary(self.config.latent.numbers_shown)
         if adversary is None:
             return None
@@ -167,7 +175,7 @@ class Trained:
         if path is None or not path.exists():
             raise UserError("this model was saved without its discriminator; load it from the folder of its run")
         tensors, _ = load_model(path)
-        load_module("discriminator", adversary.network.eval().to(self.device), tensors)
+        load_module("discriminator", adversary.network.eval(), tensors)
         return adversary
 
     @torch.no_grad()
@@ -225,6 +233,9 @@ def train(
         return Trained.load(run(config, Path(out), machine, loaded))
     with TemporaryDirectory() as folder:
         try:
-            return Trained.load(run(config, Path(folder), machine, loaded))
+            trained = Trained.load(run(config, Path(folder), machine, loaded))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
+        trained.adversary()  # keeps it: the folder is about to vanish
+        trained.folder = None
+        return trained

@@ -115,7 +115,8 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
         return
     versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
     versions["threads"] = str(torch.get_num_threads())
-    folder.write_config(config, versions, identity(dataset))
+    images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
+    folder.write_config(config, versions, images)
 
 
 @torch.no_grad()

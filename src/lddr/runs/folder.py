@@ -32,6 +32,7 @@ NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 TAIL = 4096  # bytes at the end of a log that hold its last line
 COMPARED = ("checksum", "content", "factors")  # of what is known of the images; older runs may have kept less
 CURE = "put them back, or move that folder away (or give another --out) and train on these"
+ARRAY = re.compile("array-[0-9a-f]{8}")  # what lddr.data.in_memory calls images that are in no file
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
 
@@ -130,7 +131,7 @@ class RunFolder:
 
     @property
     def images(self) -> Content:
-        """What is known of its images: name, number, shape, factors, checksum; nothing where nothing was kept."""
+        """What is known of its images: name, number, shape, factors, checksum, path; nothing where nothing was kept."""
         known = self.facts.get("dataset")
         return known if isinstance(known, dict) else {}
 
@@ -142,10 +143,32 @@ class RunFolder:
     @property
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
-        config = self.config
-        dataset = loaded(config.dataset, config.resolution)
+        from lddr.data.dataset import datasets
+
+        place, config = self.dataset_place, self.config
+        if place not in datasets and self.images.get("origin") == "your own" and not os.path.exists(place):  # noqa: PTH110
+            raise UserError(self._why_no_images(place))
+        dataset = loaded(place, config.resolution)
         self.check(dataset)
         return dataset
+
+    @property
+    def dataset_place(self) -> str:
+        """Where its images are: where they were read from, if they are still there, else what its settings name."""
+        path = self.images.get("path")
+        is_there = isinstance(path, str) and os.path.exists(path)  # noqa: PTH110 (takes any name)
+        return path if is_there else self.config.dataset
+
+    def _why_no_images(self, place: str) -> str:
+        if ARRAY.fullmatch(place):
+            there = f"lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
+            return (
+                f"{self} was trained on an array in Python, which is in no file; "
+                f"score it there with {there}, or save the images as .npz and train on that"
+            )
+        known = self.images.get("path")
+        cure = "put them back" if known else "start lddr in the folder from which this path leads to them"
+        return f"the images that {self} was trained on are not at {known or place}; {cure}"
 
     def check(self, dataset: "Dataset") -> None:
         """Refuse images or labels that are not those it was trained on, as far as it kept what tells them apart."""
@@ -271,9 +294,15 @@ def _with_names(settings: Content) -> Content:
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
-@lru_cache(maxsize=4)
 def loaded(name: str, resolution: int | None) -> "Dataset":
-    """A dataset, kept for the next run on it."""
+    """A dataset, kept for the next run on it; a relative path may lead elsewhere by then."""
+    from lddr.data.load import absolute
+
+    return _loaded(absolute(name), resolution)
+
+
+@lru_cache(maxsize=4)
+def _loaded(name: str, resolution: int | None) -> "Dataset":
     from lddr.data.load import load_dataset
 
     return load_dataset(name, resolution)
