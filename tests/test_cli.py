@@ -68,7 +68,10 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2():
     ("plugin", "sentence"),
     [
         ("no_such_plugin", "names 'no_such_plugin', but 'no_such_plugin' is not found; correct the name, or put it"),
-        ("half_a_plugin", r"names 'half_a_plugin', which cannot be imported (NameError: name 'nothing' is not defined); "),
+        (
+            "half_a_plugin",
+            r"names 'half_a_plugin', which cannot be imported (NameError: name 'nothing' is not defined); ",
+        ),
     ],
 )
 def test_a_plugin_that_cannot_be_imported_is_a_sentence_for_every_command(words, plugin, sentence, tmp_path):

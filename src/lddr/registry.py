@@ -84,8 +84,9 @@ def _import_plugin(name: str) -> None:
     try:
         import_module(name)
     except ModuleNotFoundError as error:
-        said = f"${PLUGINS} names {name!r}, but {error.name!r} is not found"
-        raise UserError(f"{said}; correct the name, or put it on PYTHONPATH") from error
+        raise UserError(
+            f"${PLUGINS} names {name!r}, but {error.name!r} is not found; correct the name, or put it on PYTHONPATH"
+        ) from error
     except Exception as error:  # it is the user's own code
         said = f"${PLUGINS} names {name!r}, which cannot be imported ({type(error).__name__}: {reason_of(error)})"
         raise UserError(f"{said}; fix it, with --debug for the traceback") from error

@@ -132,7 +132,7 @@ def index_file() -> Files:
 
 
 def read_index(folder: Path) -> None:
-    """Nothing but what the files of the runs hold is listed; with stamps and a digest that fit, it is refused or shown."""
+    """What the files of the runs hold is listed, and nothing else; stamps and a digest that fit do no harm."""
     root = _written(folder) / "runs"
     truth = [read_run(root / name) for name in ("healthy", "ill")]
     damaged = _json_in(root / index.INDEX)

@@ -186,7 +186,16 @@ def test_a_path_that_leads_elsewhere_when_it_is_tidied_stays_as_it_is(at_home, t
     (tmp_path / "far" / "deep").mkdir(parents=True)
     (at_home / "link").symlink_to(tmp_path / "far" / "deep")
     (at_home / "circles").mkdir()
-    for name in ("link/../pics", "./circles", "nowhere/../pics", "circles", "dsprites", "unknown", "./unknown", "~/pics/"):
+    for name in (
+        "link/../pics",
+        "./circles",
+        "nowhere/../pics",
+        "circles",
+        "dsprites",
+        "unknown",
+        "./unknown",
+        "~/pics/",
+    ):
         assert one_name(name) == name
     (tmp_path / "far" / "pics").mkdir()
     assert one_name("link/../pics") == "link/../pics"  # not the pics that are here
@@ -221,7 +230,9 @@ def test_a_run_from_before_paths_were_kept_is_opened_where_it_was_trained(at_hom
     assert len(RunFolder(folder).dataset) == 20
     assert trained(capsys, "pics").absolute() == folder
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"are not at pics; start lddr in the folder from which this path leads to them"):
+    with pytest.raises(
+        UserError, match=r"are not at pics; start lddr in the folder from which this path leads to them"
+    ):
         _ = RunFolder(folder).dataset
 
 
@@ -244,3 +255,13 @@ def test_a_run_on_an_array_says_what_can_be_done(tmp_path, capsys):
     assert said.endswith(f"score it there with {call}, or save the images as .npz and train on that")
     entries = lddr.evaluate(ArrayDataset(images), lddr.Trained.load(model.folder), "unsupervised", quiet=True)
     assert "score" in entries["unsupervised"]
+
+
+def test_a_path_from_ones_home_is_found(at_home, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(at_home))
+    folder = trained(capsys, "~/pics").absolute()
+    facts = json.loads((folder / "config.json").read_text())
+    assert facts["dataset"].pop("path") == str(at_home / "pics")
+    (folder / "config.json").write_text(json.dumps(facts))  # as older versions did
+    monkeypatch.chdir(tmp_path)
+    assert len(RunFolder(folder).dataset) == 20

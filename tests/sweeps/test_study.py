@@ -538,9 +538,13 @@ def test_many_seeds_take_no_time_that_grows_with_their_square(tmp_path):
 KEYS = ["a" + ".a" * 20_000, "a" + " . a" * 20_000, '"a b"' + '."a b"' * 20_000]
 
 
-@pytest.mark.parametrize("text", [f"{form.format(key)}\n" for key in KEYS for form in ("{} = 1", "[{}]", "x = {{{} = 1}}")])
+@pytest.mark.parametrize(
+    "text", [f"{form.format(key)}\n" for key in KEYS for form in ("{} = 1", "[{}]", "x = {{{} = 1}}")]
+)
 def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(tmp_path, text, monkeypatch):
-    monkeypatch.setattr(study_module.tomllib, "loads", lambda text: pytest.fail("the time it takes grows quadratically"))
+    monkeypatch.setattr(
+        study_module.tomllib, "loads", lambda text: pytest.fail("the time it takes grows quadratically")
+    )
     with pytest.raises(UserError, match=r"mine\.toml: a key has more than 20 parts with dots between them"):
         read_study(written(tmp_path, text))
 

@@ -84,8 +84,8 @@ def evaluate(
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
     settings = parsed(changes)
     runs, wanted = finished_runs([located(str(folder)) for folder in folders]), list(configured(metrics, settings))
-    # a mistake in these is one sentence, not one for every run
-    _ = draw_settings(seed, bins), Bootstrap(bootstrap, seed), check_jobs(jobs), chosen_device(device)
+    check_jobs(jobs)  # a mistake in the options is one sentence, not one for every run
+    _ = draw_settings(seed, bins), Bootstrap(bootstrap, seed), chosen_device(device)
     found: dict[Path, Entries] = {}
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from lddr.errors import UserError
 from lddr.files import alone, check_writable, write_json
-from lddr.foreign import foreign
+from lddr.foreign import foreign, in_one_line
 from lddr.runs.json_files import Content, is_entry, read_object
 from lddr.runs.machine import MOST_THREADS
 from lddr.runs.pretrained import is_shipped
@@ -144,11 +144,13 @@ class RunFolder:
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
         from lddr.data.dataset import datasets
+        from lddr.data.load import absolute
 
-        place, config = self.dataset_place, self.config
-        if place not in datasets and self.images.get("origin") == "your own" and not os.path.exists(place):  # noqa: PTH110
+        place = self.dataset_place
+        is_own = place not in datasets and self.images.get("origin") == "your own"
+        if is_own and not os.path.exists(absolute(place)):  # noqa: PTH110 (takes any name)
             raise UserError(self._why_no_images(place))
-        dataset = loaded(place, config.resolution)
+        dataset = loaded(place, self.config.resolution)
         self.check(dataset)
         return dataset
 
@@ -156,19 +158,20 @@ class RunFolder:
     def dataset_place(self) -> str:
         """Where its images are: where they were read from, if they are still there, else what its settings name."""
         path = self.images.get("path")
-        is_there = isinstance(path, str) and os.path.exists(path)  # noqa: PTH110 (takes any name)
-        return path if is_there else self.config.dataset
+        if isinstance(path, str) and os.path.exists(path):  # noqa: PTH110 (takes any name)
+            return path
+        return self.config.dataset
 
     def _why_no_images(self, place: str) -> str:
+        in_python = f"score it there with lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
         if ARRAY.fullmatch(place):
-            there = f"lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
-            return (
-                f"{self} was trained on an array in Python, which is in no file; "
-                f"score it there with {there}, or save the images as .npz and train on that"
-            )
-        known = self.images.get("path")
-        cure = "put them back" if known else "start lddr in the folder from which this path leads to them"
-        return f"the images that {self} was trained on are not at {known or place}; {cure}"
+            cure = f"{in_python}, or save the images as .npz and train on that"
+            return f"{self} was trained on an array in Python, which is in no file; {cure}"
+        where = f"the images that {self} was trained on are not at"
+        if known := self.images.get("path"):
+            return f"{where} {in_one_line(str(known))}; put them back"
+        cure = "start lddr in the folder from which this path leads to them"
+        return f"{where} {place}; {cure}, or, if they were given in Python, {in_python}"
 
     def check(self, dataset: "Dataset") -> None:
         """Refuse images or labels that are not those it was trained on, as far as it kept what tells them apart."""
