@@ -3,13 +3,12 @@
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.console import TaskBars, clock
+from lddr.console import TaskBars
 from lddr.data.dataset import Dataset, as_floats
 from lddr.metrics.bootstrap import Bootstrap
 from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
@@ -143,19 +142,14 @@ def entries_of(
 ) -> Entries:
     """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first."""
     entries: Entries = {}
-    order, begun, done = sorted(chosen.values(), key=lambda metric: metric.seconds), perf_counter(), 0.0
-    for metric in order:
+    for metric in sorted(chosen.values(), key=lambda metric: metric.seconds):
         with bars.task(metric.name) as advance:
             entry = _entry(metric, result, advance)
         resamples = resampling.settings_of(metric) if resampling else {}
         entries[metric.name] = entry | {"settings": plain(metric.settings | common | resamples | entry["settings"])}
         if left_out and metric.labels:
             entries[metric.name]["factors_left_out"] = left_out
-        done += metric.seconds
-        left = (perf_counter() - begun) / done * sum(other.seconds for other in order[len(entries) :])
-        bars.line(
-            f"{metric.name:20} {in_words(entry):>8}" + (f"   ETA {clock(left)} for the others" if left > 1 else "")
-        )
+        bars.line(f"{metric.name:20} {in_words(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
