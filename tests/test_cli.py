@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -60,6 +61,26 @@ def test_a_users_mistake_is_one_sentence_and_exit_code_2():
     assert run.stdout == ""
     assert run.stderr.startswith("lddr: unknown dataset 'sprits'; did you mean 'dsprites'?")
     assert run.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["--help"], ["select", "--help"], ["runs", "ls"]])
+@pytest.mark.parametrize(
+    ("plugin", "sentence"),
+    [
+        ("no_such_plugin", "names 'no_such_plugin', but 'no_such_plugin' is not found; correct the name, or put it"),
+        (
+            "half_a_plugin",
+            r"names 'half_a_plugin', which cannot be imported (NameError: name 'nothing' is not defined); ",
+        ),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_is_a_sentence_for_every_command(words, plugin, sentence, tmp_path):
+    (tmp_path / "half_a_plugin.py").write_text("nothing\n")
+    environment = os.environ | {"LDDR_PLUGINS": plugin, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    command = [sys.executable, "-m", "lddr", *words]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1)
+    assert run.stderr.startswith(f"lddr: $LDDR_PLUGINS {sentence}")
 
 
 def test_debug_shows_the_traceback():

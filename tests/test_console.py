@@ -193,6 +193,23 @@ def test_tasks_that_take_long_are_lines_without_a_terminal(clock, capsys):
     assert capsys.readouterr() == ("", "3 [long]: 3 s\n")
 
 
+def test_the_time_left_of_a_task_is_that_at_the_speed_it_has(clock, capsys):
+    with TaskBars() as bars, bars.task("gap") as advance:
+        for batch in range(100):
+            clock.now += 1.0 if batch < 60 else 4.0  # somebody else wants the processor, too
+            advance(0.01)
+    assert capsys.readouterr().err.splitlines() == [
+        "gap: 30%, ETA 0:01:10",
+        "gap: 60%, ETA 0:00:40",
+        "gap: 68%, ETA 0:02:08",
+        "gap: 76%, ETA 0:01:36",
+        "gap: 84%, ETA 0:01:04",
+        "gap: 92%, ETA 0:00:32",
+        "gap: 100%, ETA 0:00:00",
+        "gap: 220 s",
+    ]
+
+
 def test_a_sentence_is_a_line_on_stderr(capsys, monkeypatch):
     say("look [here]")
     assert capsys.readouterr() == ("", "lddr: look [here]\n")

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 import lddr
 from lddr.bench.launch import Launches
@@ -239,3 +240,29 @@ def test_settings_that_claim_more_than_the_file_holds_take_no_memory(tmp_path, c
     save_model(tmp_path / "model.safetensors", module_tensors("vae", trained.vae), facts)
     with pytest.raises(UserError, match=r"model\.safetensors: .*(does not fit|a model of lddr)"):
         lddr.Trained.load(tmp_path)
+
+
+def authors_gap(model):
+    settings = {"gap": {"variant": "authors", "batches": 2}, "mig": {"samples": 100}}
+    entries = lddr.evaluate(load_dataset("circles", 16), model, "gap,mig", settings=settings, jobs=1, quiet=True)
+    assert entries["mig"]["score"] is not None
+    return entries["gap"]
+
+
+@pytest.mark.filterwarnings("ignore::lddr.metrics.signature.FewSamplesWarning")
+def test_a_model_that_was_kept_nowhere_has_its_discriminator_all_the_same(tmp_path):
+    kept = lddr.train("circles", "factor-dvae", out=tmp_path, **SETTINGS)
+    model = lddr.train("circles", "factor-dvae", **SETTINGS)
+    assert model.folder is None
+    assert "from" not in repr(model)
+    for one, other in zip(model.adversary().network.parameters(), kept.adversary().network.parameters(), strict=True):
+        assert torch.equal(one, other)
+    assert authors_gap(model)["score"] == authors_gap(kept)["score"] > 0
+
+
+@pytest.mark.filterwarnings("ignore::lddr.metrics.signature.FewSamplesWarning")
+def test_a_metric_that_lacks_the_discriminator_does_not_take_the_others_with_it(tmp_path):
+    lddr.train("circles", "factor-dvae", **SETTINGS).save(tmp_path)
+    entry = authors_gap(lddr.Trained.load(tmp_path))
+    assert entry["score"] is None
+    assert entry["reason"] == "this model was saved without its discriminator; load it from the folder of its run"

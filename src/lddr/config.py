@@ -219,10 +219,12 @@ def configure(
 ) -> Config:
     """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
-    A setting that is None counts as left out.
+    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run.
     """
+    from lddr.data.load import one_name
     from lddr.presets import preset_settings
 
+    dataset = one_name(dataset)
     name = models.chosen(model, latent, objective)
     point, given = models[name], {key: value for key, value in settings.items() if value is not None}
     loss = None if supervision is None else Supervision(supervision)

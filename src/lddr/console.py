@@ -18,7 +18,7 @@ else:  # whoever only wants to say something need not wait for it
     rich_console, rich_progress, rich_table = map(LazyModule, ("rich.console", "rich.progress", "rich.table"))
 
 Thing = TypeVar("Thing")
-EVERY = {"bar": 0.2, "lines": 10.0}  # seconds between two looks at the progress
+EVERY = {"bar": 0.2, "lines": 10.0, "tasks": 30.0}  # seconds between two looks at the progress
 WINDOW = 25.0  # seconds over which the speed is taken
 LONG = 2.0  # seconds that are worth a line where there is no terminal
 
@@ -173,7 +173,7 @@ class StepProgress(Display):
 
 
 class TaskBars:
-    """A bar for each of some tasks that take long; where there is no terminal, a line for each that took long."""
+    """A bar for each of some tasks that take long; where there is no terminal, a line now and then."""
 
     def __init__(self, quiet: bool = False) -> None:
         console = rich_console.Console(stderr=True)
@@ -192,10 +192,24 @@ class TaskBars:
 
     @contextmanager
     def task(self, description: str, total: float = 1.0) -> Iterator[Callable[[float], None]]:
-        """For one task; advance it by amounts that add up to the total."""
-        begun = perf_counter()
-        task = self._bars.add_task(description, total=total)
-        yield lambda amount: self._bars.advance(task, amount)
+        """For one task; advance it by amounts that add up to the total.
+
+        The time left is told by how fast it went so far, as long as it goes, never by how long it should take.
+        """
+        begun, done = perf_counter(), 0.0
+        due, speed, task = begun + EVERY["tasks"], Speed(), self._bars.add_task(description, total=total)
+        speed.note(begun, done)
+
+        def advance(amount: float) -> None:
+            nonlocal done, due
+            done += amount
+            self._bars.advance(task, amount)
+            if self._lines and (now := perf_counter()) >= due:
+                due = now + EVERY["tasks"]
+                speed.note(now, done)
+                self.line(f"{description}: {done / total:.0%}, {speed.left(total)}")
+
+        yield advance
         self._bars.update(task, completed=total)
         if self._lines and (seconds := perf_counter() - begun) > LONG:
             self.line(f"{description}: {seconds:.0f} s")

@@ -24,10 +24,11 @@ def chosen_device(name: str) -> torch.device:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep memory that was freed, where that can be set (glibc).
+    """Let the C library keep memory that was freed, where that can be set (glibc), until the process ends.
 
     Every step frees and wants the same few large buffers. Given back to the system in between, they cost thousands of
-    page faults a step, a quarter of its time.
+    page faults a step. Since glibc cannot go back to what it did before, commands and workers of lddr, whose processes
+    are their own, call this before they train on the CPU; `lddr.train` leaves it to its caller.
     """
     threshold_for_own_mapping, threshold_for_giving_back = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
     try:

@@ -7,6 +7,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from lddr.errors import UserError, hint
+from lddr.foreign import reason_of
 
 T = TypeVar("T")
 PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with commas between
@@ -58,7 +59,7 @@ class Registry(Generic[T]):
         for home in self._homes:
             for module in iter_modules(import_module(home).__path__):
                 import_module(f"{home}.{module.name}")
-        for plugin in filter(None, os.environ.get(PLUGINS, "").split(",")):
+        for plugin in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(","))):
             _import_plugin(plugin)
 
     def __getitem__(self, name: str) -> T:
@@ -83,4 +84,9 @@ def _import_plugin(name: str) -> None:
     try:
         import_module(name)
     except ModuleNotFoundError as error:
-        raise UserError(f"${PLUGINS} names {name!r}, but {error.name!r} is not found; put it on PYTHONPATH") from error
+        raise UserError(
+            f"${PLUGINS} names {name!r}, but {error.name!r} is not found; correct the name, or put it on PYTHONPATH"
+        ) from error
+    except Exception as error:  # it is the user's own code
+        said = f"${PLUGINS} names {name!r}, which cannot be imported ({type(error).__name__}: {reason_of(error)})"
+        raise UserError(f"{said}; fix it, with --debug for the traceback") from error

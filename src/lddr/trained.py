@@ -44,6 +44,7 @@ class Trained:
     def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
+        self._adversary: Adversary | None = None
 
     @property
     def device(self) -> torch.device:
@@ -161,7 +162,14 @@ class Trained:
         return push(self, repo_id, private, token, revision, license)
 
     def adversary(self) -> Adversary | None:
-        """The network its objective trained beside it, where it has one; it is kept in the run's folder only."""
+        """The network its objective trained beside it, where it has one: that of the run's folder, read once."""
+        if self._adversary is None:
+            self._adversary = self._read_adversary()
+        if self._adversary is not None:
+            self._adversary.network.to(self.device)
+        return self._adversary
+
+    def _read_adversary(self) -> Adversary | None:
         adversary = self.config.objective.adversary(self.config.latent.numbers_shown)
         if adversary is None:
             return None
@@ -169,7 +177,7 @@ class Trained:
         if path is None or not path.exists():
             raise UserError("this model was saved without its discriminator; load it from the folder of its run")
         tensors, _ = load_model(path)
-        load_module("discriminator", adversary.network.eval().to(self.device), tensors)
+        load_module("discriminator", adversary.network.eval(), tensors)
         return adversary
 
     @torch.no_grad()
@@ -255,9 +263,12 @@ def train(
         return Trained.load(run_below(Path(out)))
     with TemporaryDirectory() as folder:
         try:
-            return Trained.load(run_below(Path(folder)))
+            trained = Trained.load(run_below(Path(folder)))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
+        trained.adversary()  # keeps it: the folder is about to vanish
+        trained.folder = None
+        return trained
 
 
 def _in_memory(images: ArrayLike, factors: Any) -> ArrayDataset:

@@ -132,7 +132,8 @@ def answer(capsys, *words):
         return "".join(capsys.readouterr())
     except SystemExit as end:
         code = end.code
-    said = capsys.readouterr().err.splitlines()[-1]
+    *before, said = capsys.readouterr().err.splitlines()
+    assert not [line for line in before if line.startswith("lddr: ")]
     assert (code, said[:6], len(said) < 8000) == (2, "lddr: ", True)
     return said
 
@@ -150,6 +151,35 @@ def test_lists_scores_and_choices_of_a_poisoned_run(runs, poison, capsys):
     answer(capsys, "evaluate", ill, "--metrics", "mig", "--force")
     for path in (ill, ill / "scores.json", ill / "model.safetensors"):
         assert answer(capsys, "score", path).startswith("lddr: ")
+
+
+def truncated(folder):
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("poison", [truncated, of_images("checksum", "0"), POISONS["a dataset nobody knows"]])
+def test_one_run_that_cannot_be_scored_does_not_hold_up_the_others(runs, poison, capsys):
+    poison(runs / "ill")
+    words = ["evaluate", str(runs), "--metrics", "mig", "--set", "mig.num_bins=7", "--jobs", "1"]
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    said = capsys.readouterr()
+    assert stopped.value.code == 1
+    assert "lddr: 1 of 3 runs could not be scored, for the reasons above" in said.err
+    assert len([line for line in said.err.splitlines() if line.startswith("lddr: ")]) == 2
+    assert "kept in scores.json" in said.out
+    kept = {name: json.loads((runs / name / "scores.json").read_text()) for name in ("healthy", "other", "ill")}
+    bins = {name: scores["metrics"]["mig"]["settings"]["num_bins"] for name, scores in kept.items()}
+    assert bins == {"healthy": 7, "other": 7, "ill": 20}
+    assert answer(capsys, "evaluate", runs / "ill", *words[2:]).startswith("lddr: ")  # alone it is an error
+
+
+@pytest.mark.parametrize(
+    "words", [["--device", "warp"], ["--jobs", "0"], ["--bins", "1"], ["--bootstrap", "3"], ["--seed", "-1"]]
+)
+def test_a_mistake_in_the_options_is_said_once(runs, words, capsys):
+    answer(capsys, "evaluate", runs, "--metrics", "mig", "--force", *words)
 
 
 def test_a_report_of_many_poisoned_runs_is_written(runs, capsys):

@@ -80,6 +80,14 @@ def test_mistaken_conditions_are_sentences(where, sentence, runs):
         list_([runs], where=[where])
 
 
+@pytest.mark.parametrize("column", ["", "+", "-", "+-"])
+def test_sorting_by_nothing_is_a_sentence(column, runs, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["runs", "ls", str(runs), "--sort", column])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.startswith("lddr: unknown column ''; there are: ")
+
+
 @pytest.mark.parametrize("options", [{"sort": "migg"}, {"columns": "name,migg"}])
 def test_mistaken_columns_are_sentences(options, runs):
     with pytest.raises(UserError, match="did you mean 'mig'"):

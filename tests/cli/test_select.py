@@ -150,6 +150,16 @@ def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypa
     assert "gap.confidence" in out
 
 
+def test_a_quiet_report_says_nothing_but_what_is_asked_for(trained, tmp_path, capsys):
+    options = {"report": True, "metrics": "mig", "out": tmp_path / "r.json", "quiet": True}
+    select([trained], "gap", **options)
+    assert capsys.readouterr() == ("", "")
+    select([trained], "gap", json=True, **options)
+    said = capsys.readouterr()
+    assert json.loads(said.out) == json.loads((tmp_path / "r.json").read_text())
+    assert said.err == ""
+
+
 def test_mistakes_of_the_report_are_sentences(trained, tmp_path):
     with pytest.raises(UserError, match="did you mean 'mig'"):
         select([trained], report=True, metrics="migg", quiet=True)

@@ -32,7 +32,7 @@ def rename(folder, dataset, **facts):
     """Let a run say that its images are somewhere else."""
     config = json.loads((folder.path / "config.json").read_text())
     config["settings"]["dataset"] = str(dataset)
-    config["dataset"] |= facts
+    config["dataset"] |= {"path": str(dataset)} | facts
     (folder.path / "config.json").write_text(json.dumps(config))
 
 
@@ -57,6 +57,14 @@ def test_a_model_cannot_make_it_walk_the_disk(own, monkeypatch, place, images):
     model = opened(own.path)
     assert "is no place for the images of a run" in model.problem
     assert model.dataset is None
+
+
+@pytest.mark.parametrize("name", ["circles", "pictures"])
+def test_the_path_that_a_run_kept_is_looked_at_before_it_is_read(own, monkeypatch, name):
+    rename(own, name, path="/")
+    for look in ("walk", "scandir", "listdir"):
+        monkeypatch.setattr(os, look, lambda *_: pytest.fail("it looks into folders"))
+    assert "/ is no place for the images of a run" in opened(own.path).problem
 
 
 @pytest.mark.parametrize("images", [19, -1, None, "20", 20.0, True])

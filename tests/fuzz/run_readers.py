@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -20,8 +21,9 @@ from lddr.report.groups import collect
 from lddr.report.page.run_tables import environment, score_table, setting_table
 from lddr.report.reproduce import commands
 from lddr.report.tables.table import tables
-from lddr.runs.folder import RunFolder
-from lddr.runs.index import list_runs
+from lddr.runs import index
+from lddr.runs.folder import RunFolder, stamp_of
+from lddr.runs.index import list_runs, read_run
 from lddr.runs.information import information_of
 from lddr.runs.tables import default_columns
 from lddr.sweeps.study import read_study
@@ -83,6 +85,7 @@ def read_checkpoints(folder: Path) -> None:
         _check_origin(found, "abc", RunFolder(folder))
 
 
+@cache
 def run_folder() -> Files:
     """A run that may become ill, and one beside it."""
     images = {"name": "dsprites", "shape": [16, 16, 1], "factors": {"shape": 3, "x": 32}, "checksum": "ab", "images": 9}
@@ -115,6 +118,48 @@ def read_runs(folder: Path) -> None:
     said = [error for question in questions if (error := _said(question)) is not None]
     if said:
         raise said[0]
+
+
+def index_file() -> Files:
+    """The index of these runs, with stamps that are none."""
+    with TemporaryDirectory() as place:
+        root = _written(Path(place)) / "runs"
+        list_runs(root)
+        content = json.loads((root / index.INDEX).read_bytes())
+        for entry in content["runs"].values():
+            entry["stamp"] = []
+        return {f"runs/{index.INDEX}": json.dumps(content).encode()}
+
+
+def read_index(folder: Path) -> None:
+    """What the files of the runs hold is listed, and nothing else; stamps and a digest that fit do no harm."""
+    root = _written(folder) / "runs"
+    truth = [read_run(root / name) for name in ("healthy", "ill")]
+    damaged = _json_in(root / index.INDEX)
+    if list_runs(root) != truth:
+        raise AssertionError("the index was believed")
+    entries = damaged.get("runs") if isinstance(damaged, dict) else None
+    if isinstance(entries, dict) and (root / index.INDEX).is_file():
+        for name, entry in entries.items():
+            if isinstance(entry, dict) and "\0" not in name:
+                entry["stamp"] = stamp_of(str(root / name)) if name.isascii() else None
+        index._write_index(root, entries)
+        runs = list_runs(root)
+        _tables(runs)
+        default_columns(runs)
+
+
+def _written(folder: Path) -> Path:
+    for name, content in run_folder().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def _json_in(path: Path) -> object:
+    with suppress(OSError, ValueError, RecursionError):
+        return json.loads(path.read_bytes())
+    return None
 
 
 def _said(question: Callable[[], object]) -> UserError | None:
@@ -176,6 +221,7 @@ def read_studies(folder: Path) -> None:
 
 READERS = (
     Reader("checkpoints", checkpoints, read_checkpoints, signed_again),
+    Reader("index", index_file, read_index),
     Reader("models", model, read_model, signed_again),
     Reader("runs", run_folder, read_runs, damaged_run),
     Reader("studies", lambda: {"study.toml": STUDY}, read_studies),

@@ -1,12 +1,16 @@
+import hashlib
 import json
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
+import lddr
 from lddr.cli import main
 from lddr.config import configure
 from lddr.data.dataset import identity
+from lddr.data.factors import Factor, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.models import models
@@ -149,8 +153,8 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypat
     seen = []
     monkeypatch.setattr(carry_out, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)
     config, before = configure("vae", "circles", "quick", steps=1), torch.get_num_threads()
-    for free, wanted in ((1, None), (2, None), (2, 2)):
-        monkeypatch.setattr(carry_out, "free_cores", lambda free=free: free)
+    for cores, wanted in ((1, None), (2, None), (2, 2)):
+        monkeypatch.setattr(carry_out, "usable_cores", lambda cores=cores: cores)
         with pytest.raises(ZeroDivisionError):
             carry_out.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
     assert seen == [1, 1, 2]
@@ -172,3 +176,96 @@ def test_what_cannot_be_trained_leaves_no_folder(tmp_path, words, monkeypatch, c
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+class Labelled(ArrayDataset):
+    """Images with one factor, told apart by both."""
+
+    def __init__(self, images, labels):
+        super().__init__(images, FactorTable([Factor("shade", 2)], np.asarray(labels)[:, None]))
+
+    def content(self):
+        return hashlib.sha256(self.images(np.arange(len(self))).tobytes() + self.space.rows.tobytes()).hexdigest()
+
+
+def test_a_finished_run_is_not_returned_for_other_labels(tmp_path):
+    images, labels = np.random.default_rng(0).integers(0, 255, (20, 16, 16), np.uint8), np.arange(20) % 2
+    given = {"model": "dvae", "preset": "quick", "out": tmp_path, "machine": QUIET, "width": 4, "steps": 2}
+    given |= {"supervision": "masked", "labels": 10}
+    first = lddr.train(Labelled(images, labels), **given)
+    assert lddr.train(Labelled(images, labels), **given).folder == first.folder
+    with pytest.raises(UserError, match=r"images or labels of array-.* are no longer those .*another --out"):
+        lddr.train(Labelled(images, 1 - labels), **given)
+    facts = json.loads((first.folder / "config.json").read_text())
+    del facts["dataset"]["content"]  # as runs of older versions
+    (first.folder / "config.json").write_text(json.dumps(facts))
+    assert lddr.train(Labelled(images, 1 - labels), **given).folder == first.folder
+    more = ArrayDataset(images, FactorTable([Factor("shade", 20)], np.arange(20)[:, None]))
+    with pytest.raises(UserError, match="are no longer those"):  # another number of values was kept even then
+        lddr.train(more, **given)
+
+
+def replaced_pictures(folder):
+    for number, file in enumerate(sorted(folder.glob("*.png"))):
+        Image.new("L", (16, 16), 250 - number).save(file)
+
+
+def other_factors(folder):
+    rows = [f"{number}.png,{number % 3}" for number in range(4)]
+    (folder / "factors.csv").write_text("\n".join(["file,shade", *rows]))
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    folder = tmp_path / "pics"
+    folder.mkdir()
+    for number in range(4):
+        Image.new("L", (16, 16), 10 * number).save(folder / f"{number}.png")
+    (folder / "factors.csv").write_text("file,shade\n" + "".join(f"{number}.png,{number % 2}\n" for number in range(4)))
+    return folder
+
+
+@pytest.mark.parametrize("change", [replaced_pictures, other_factors])
+def test_a_finished_run_is_not_returned_for_a_folder_that_changed(tmp_path, pictures, change, capsys):
+    words = ["train", "--dataset", str(pictures), "--out", str(tmp_path / "runs"), *WORDS, "--quiet"]
+    main(words)
+    folder = capsys.readouterr().out
+    main(words)
+    assert capsys.readouterr().out == folder
+    change(pictures)
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    said = capsys.readouterr()
+    assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert "the images or labels of pics are no longer those" in said.err
+
+
+def test_a_finished_sweep_says_which_runs_saw_other_images(tmp_path, pictures):
+    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.study import Study
+
+    configs = [configure("vae", name, "quick", **SMALL) for name in (str(pictures), "circles")]
+    for config in configs:
+        run(config, tmp_path, QUIET)
+    study = Study("two", configs, ())
+    outcome = run_study(study, tmp_path, Options(quiet=True))
+    assert (outcome.there, outcome.failures) == (2, [])
+    other_factors(pictures)
+    outcome = run_study(study, tmp_path, Options(quiet=True))
+    assert outcome.there == 1
+    (failure,) = outcome.failures
+    assert failure.folder == tmp_path / configs[0].run_name
+    assert "are no longer those" in failure.error
+
+
+def test_images_that_only_a_cluster_has_are_not_compared(tmp_path, pictures):
+    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.study import Study
+
+    config = configure("vae", str(pictures), "quick", **SMALL)
+    run(config, tmp_path, QUIET)
+    pictures.rename(tmp_path / "elsewhere")
+    study = Study("one", [config], ())
+    assert run_study(study, tmp_path, Options("10.0.0.1:6379", quiet=True)).there == 1
+    with pytest.raises(UserError, match="does not exist"):
+        run_study(study, tmp_path, Options(quiet=True))

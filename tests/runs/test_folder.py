@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+import lddr
+from lddr.cli import main
 from lddr.config import configure
 from lddr.data.dataset import identity
-from lddr.data.load import load_dataset
+from lddr.data.in_memory import ArrayDataset
+from lddr.data.load import load_dataset, one_name
 from lddr.errors import UserError
 from lddr.files import write_json
 from lddr.metrics.evaluate import draw_settings, evaluate_run, is_scored
@@ -131,13 +135,12 @@ def test_images_that_changed_are_refused_before_a_run_is_scored_or_continued(tmp
     np.savez(tmp_path / "own.npz", images=pictures)
     config = configure("vae", str(tmp_path / "own.npz"), "quick", width=4, steps=1)
     folder = run(config, tmp_path, QUIET)
-    assert identity(RunFolder(folder).dataset) == RunFolder(folder).images
-    moved = tmp_path / "own.npz"
-    np.savez(moved, images=pictures[::-1])
+    assert RunFolder(folder).images == identity(RunFolder(folder).dataset) | {"path": str(tmp_path / "own.npz")}
+    np.savez(tmp_path / "own.npz", images=pictures[::-1])
     changed = RunFolder(folder)
     from lddr.runs import folder as module
 
-    module.loaded.cache_clear()
+    module._loaded.cache_clear()
     with pytest.raises(UserError, match=r"are no longer those .* was trained on; put them back"):
         _ = changed.dataset
     changed.scores_file.unlink()
@@ -178,3 +181,112 @@ def test_names_of_checkpoints_that_are_no_numbers_are_passed_over(tmp_path):
     for name in ("²", "000000020", "x"):
         (tmp_path / "checkpoint" / f"{name}.safetensors").touch()
     assert RunFolder(tmp_path).saved_step == 20
+
+
+@pytest.fixture
+def at_home(tmp_path, monkeypatch):
+    """A folder of pictures, in the folder that is the current one."""
+    home = tmp_path / "home"
+    (home / "pics").mkdir(parents=True)
+    for number in range(20):
+        Image.new("L", (16, 16), 10 * number).save(home / "pics" / f"{number:02}.png")
+    monkeypatch.chdir(home)
+    return home
+
+
+def trained(capsys, dataset):
+    """The run folder that `lddr train` prints."""
+    words = ["--preset", "quick", "--width", "4", "--steps", "1", "--resolution", "16", "--threads", "1", "--quiet"]
+    main(["train", "--model", "vae", "--dataset", dataset, "--out", "runs", *words])
+    return Path(capsys.readouterr().out.strip())
+
+
+def test_a_path_is_one_run_however_it_is_written(at_home, capsys):
+    expected = "pics_vae_seed=0_ff36edfe"  # as when the path was taken as it was typed
+    for dataset in ("pics", "./pics", "pics/", "pics/.", "./runs/../pics"):
+        assert trained(capsys, dataset) == Path("runs") / expected
+
+
+def test_a_path_that_leads_elsewhere_when_it_is_tidied_stays_as_it_is(at_home, tmp_path):
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (at_home / "link").symlink_to(tmp_path / "far" / "deep")
+    (at_home / "circles").mkdir()
+    for name in (
+        "link/../pics",
+        "./circles",
+        "nowhere/../pics",
+        "circles",
+        "dsprites",
+        "unknown",
+        "./unknown",
+        "~/pics/",
+    ):
+        assert one_name(name) == name
+    (tmp_path / "far" / "pics").mkdir()
+    assert one_name("link/../pics") == "link/../pics"  # not the pics that are here
+    assert one_name("./link/") == "link"
+
+
+def test_a_run_on_a_relative_path_is_scored_from_elsewhere(at_home, tmp_path, monkeypatch, capsys):
+    folder = trained(capsys, "pics").absolute()
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "pics").mkdir(parents=True)  # other images, by the same name
+    Image.new("L", (16, 16)).save(elsewhere / "pics" / "0.png")
+    monkeypatch.chdir(elsewhere)
+    main(["evaluate", str(folder), "--metrics", "unsupervised", "--set", "unsupervised.samples=20", "--jobs", "1"])
+    assert RunFolder(folder).metrics["unsupervised"]["score"] is not None
+    assert RunFolder(folder).dataset.path == str(at_home / "pics")
+
+
+def test_a_folder_that_moved_is_found_by_its_relative_path(at_home, tmp_path, monkeypatch, capsys):
+    folder = trained(capsys, "pics")
+    monkeypatch.chdir(at_home.rename(tmp_path / "moved"))
+    assert len(RunFolder(folder).dataset) == 20
+    (tmp_path / "moved" / "pics").rename(tmp_path / "lost")
+    with pytest.raises(UserError, match=r"was trained on are not at .*home/pics; put them back$"):
+        _ = RunFolder(folder).dataset
+
+
+def test_a_run_from_before_paths_were_kept_is_opened_where_it_was_trained(at_home, tmp_path, monkeypatch, capsys):
+    folder = trained(capsys, "pics").absolute()
+    facts = json.loads((folder / "config.json").read_text())
+    assert facts["dataset"].pop("path") == str(at_home / "pics")
+    (folder / "config.json").write_text(json.dumps(facts))
+    assert len(RunFolder(folder).dataset) == 20
+    assert trained(capsys, "pics").absolute() == folder
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UserError, match=r"are not at pics; start lddr in the folder from which this path leads to them"
+    ):
+        _ = RunFolder(folder).dataset
+
+
+def test_images_that_were_loaded_in_python_are_found_by_the_command_line(at_home, tmp_path, monkeypatch):
+    pictures = lddr.load_dataset("pics", 16)
+    model = lddr.train(pictures, "vae", "quick", tmp_path / "runs", QUIET, width=4, steps=1)
+    monkeypatch.chdir(tmp_path)
+    assert RunFolder(model.folder).dataset.path == str(at_home / "pics")
+
+
+def test_a_run_on_an_array_says_what_can_be_done(tmp_path, capsys):
+    images = np.random.default_rng(0).integers(0, 255, (20, 16, 16), np.uint8)
+    model = lddr.train(images, "vae", "quick", tmp_path, QUIET, width=4, steps=1)
+    with pytest.raises(SystemExit) as stopped:
+        main(["evaluate", str(tmp_path), "--metrics", "unsupervised"])
+    assert stopped.value.code == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    call = f"lddr.evaluate(dataset, lddr.Trained.load({str(model.folder)!r}))"
+    assert "was trained on an array in Python, which is in no file" in said
+    assert said.endswith(f"score it there with {call}, or save the images as .npz and train on that")
+    entries = lddr.evaluate(ArrayDataset(images), lddr.Trained.load(model.folder), "unsupervised", quiet=True)
+    assert "score" in entries["unsupervised"]
+
+
+def test_a_path_from_ones_home_is_found(at_home, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(at_home))
+    folder = trained(capsys, "~/pics").absolute()
+    facts = json.loads((folder / "config.json").read_text())
+    assert facts["dataset"].pop("path") == str(at_home / "pics")
+    (folder / "config.json").write_text(json.dumps(facts))  # as older versions did
+    monkeypatch.chdir(tmp_path)
+    assert len(RunFolder(folder).dataset) == 20

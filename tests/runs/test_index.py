@@ -237,6 +237,66 @@ def test_a_damaged_index_is_rebuilt(kind, tmp_path):
     assert json.loads((tmp_path / ".index.json").read_text()) == json.loads(good)
 
 
+def edited(root, change):
+    """The index with other values of its only run, and the stamp it has."""
+    content = (root / ".index.json").read_text()
+    entry = next(iter(json.loads(content)["runs"].values()))["run"]
+    was = json.dumps(entry, separators=(",", ":"))
+    change(entry)
+    assert was in content
+    (root / ".index.json").write_text(content.replace(was, json.dumps(entry, separators=(",", ":"))))
+
+
+def resigned(root, change):
+    """The same by somebody who knows how the index is written."""
+    entries = index._read_index(root)
+    change(next(iter(entries.values()))["run"])
+    index._write_index(root, entries)
+    assert index._read_index(root)
+
+
+def test_a_value_that_somebody_wrote_into_the_index_is_not_shown(tmp_path):
+    made(tmp_path, METRICS)
+    runs = list_runs(tmp_path)
+    edited(tmp_path, lambda run: run["scores"].update(elbo=12345))
+    assert list_runs(tmp_path) == runs
+    assert "12345" not in (tmp_path / ".index.json").read_text()
+
+
+@pytest.mark.parametrize("forge", [edited, resigned])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda run: run["settings"].update(steps=[1]),
+        lambda run: run["settings"].update(steps="many"),
+        lambda run: run["settings"].update(width={"a": 1}),
+        lambda run: run["settings"].update(width=float("inf")),
+        lambda run: run["settings"].update({"\ud800": 1}),
+        lambda run: run["scores"].update(elbo="best"),
+        lambda run: run["scores"].update(elbo=float("nan")),
+        lambda run: run["scores"].update(elbo=None),
+        lambda run: run["scores"].update(elbo=10**400),
+        lambda run: run.update(state="broken"),
+        lambda run: run.update(state=[]),
+        lambda run: run.update(scores=[]),
+        lambda run: run.update(folder="/"),
+        lambda run: run.pop("scores"),
+    ],
+)
+def test_an_entry_that_no_run_has_is_read_again(tmp_path, change, forge):
+    made(tmp_path, METRICS)
+    runs = list_runs(tmp_path)
+    forge(tmp_path, change)
+    assert list_runs(tmp_path) == runs
+
+
+def test_an_index_that_is_no_file_is_not_waited_for(tmp_path):
+    made(tmp_path, METRICS)
+    os.mkfifo(tmp_path / ".index.json")
+    assert [run.value("mig") for run in list_runs(tmp_path)] == [0.41]
+    assert (tmp_path / ".index.json").is_file()
+
+
 def test_where_no_index_can_be_written_there_is_none(tmp_path):
     made(tmp_path, METRICS)
     (tmp_path / ".index.json").mkdir()  # in its way, even for root

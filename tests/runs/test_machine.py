@@ -1,23 +1,41 @@
 import joblib
 import psutil
 import pytest
+import torch
 
-from lddr.runs.machine import free_cores
+from lddr.cli import main
+from lddr.errors import UserError
+from lddr.runs.carry_out import _threads
+from lddr.runs.folder import RunFolder
+from lddr.runs.machine import Machine
 
 
-@pytest.mark.parametrize(
-    ("busy", "ours", "cores", "free"),
-    [
-        ([0, 0], [0, 1], 2, 2),
-        ([100, 0], [0, 1], 2, 1),
-        ([100, 100], [0, 1], 2, 1),
-        ([40, 30, 20, 10], [0, 1, 2, 3], 4, 3),
-        ([100, 100, 0, 0], [2, 3], 2, 2),  # others use cores that are not ours
-        ([100, 100, 0, 0], [0, 1, 2, 3], 1, 1),  # a share of one core
-    ],
-)
-def test_threads_are_left_to_whoever_has_them(monkeypatch, busy, ours, cores, free):
-    monkeypatch.setattr(psutil.Process, "cpu_affinity", lambda process: ours, raising=False)
-    monkeypatch.setattr(psutil, "cpu_percent", lambda interval, percpu: busy)
+@pytest.mark.parametrize(("cores", "torchs", "taken"), [(2, 4, 2), (4, 2, 2), (1, 4, 1)])
+def test_the_load_of_the_machine_does_not_change_the_number_of_threads(monkeypatch, tmp_path, cores, torchs, taken):
+    before = torch.get_num_threads()
     monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
-    assert free_cores() == free
+    monkeypatch.setattr(psutil, "cpu_percent", lambda *given, **named: [100.0] * 64)
+    torch.set_num_threads(torchs)
+    try:
+        with _threads(Machine(), RunFolder(tmp_path)):
+            assert torch.get_num_threads() == taken
+        assert torch.get_num_threads() == torchs
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [0, -3, 10**6, 1.5, "2"])
+def test_a_number_of_threads_that_cannot_be_is_a_sentence(threads):
+    with pytest.raises(UserError, match=r"^threads must be a whole number from 1 to 1024, not "):
+        Machine(threads=threads)
+
+
+@pytest.mark.parametrize("words", [["train"], ["bench", "layers"], ["bench", "train"], ["bench", "metrics"]])
+@pytest.mark.parametrize("threads", ["0", "-3"])
+def test_the_command_line_refuses_it_too(words, threads, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, "--threads", threads])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"lddr: threads must be a whole number from 1 to 1024, not {threads}\n"
+    assert list(tmp_path.iterdir()) == []

@@ -535,6 +535,36 @@ def test_many_seeds_take_no_time_that_grows_with_their_square(tmp_path):
     assert [config.training.seed for config in study.configs] == list(range(3000))
 
 
+KEYS = ["a" + ".a" * 20_000, "a" + " . a" * 20_000, '"a b"' + '."a b"' * 20_000]
+
+
+@pytest.mark.parametrize(
+    "text", [f"{form.format(key)}\n" for key in KEYS for form in ("{} = 1", "[{}]", "x = {{{} = 1}}")]
+)
+def test_a_key_of_very_many_parts_is_refused_before_it_is_parsed(tmp_path, text, monkeypatch):
+    monkeypatch.setattr(
+        study_module.tomllib, "loads", lambda text: pytest.fail("the time it takes grows quadratically")
+    )
+    with pytest.raises(UserError, match=r"mine\.toml: a key has more than 20 parts with dots between them"):
+        read_study(written(tmp_path, text))
+
+
+def test_dots_that_are_no_keys_are_read(tmp_path):
+    rates = ", ".join(f"{number}.5" for number in range(1, 50))
+    about = "What follows … " + "." * 100 + " e.g. this, i.e. that. " * 20
+    study = study_of(tmp_path, f'about = "{about}"\n{BLOCK}learning_rate = [{rates}]\n')
+    assert study.about == about
+    assert len(study.configs) == 49
+
+
+def test_values_that_are_there_twice_are_seen_in_long_lists(tmp_path):
+    seeds = [*range(2000), 7]
+    with pytest.raises(UserError, match="block 1 seeds has 7 twice"):
+        study_of(tmp_path, f"{BLOCK}seeds = {seeds}\n")
+    with pytest.raises(UserError, match=r"block 1 kernels has \[4, 4, 2, 2\] twice"):
+        study_of(tmp_path, f"{BLOCK}kernels = [[4, 4, 2, 2], [4, 4, 2, 2]]\n")
+
+
 @pytest.mark.parametrize(
     "content",
     [b"a = " + b"[" * 5000, b"\xff\xfe", b'name = "x"\nmetrics = [["mig"]]\n' + BLOCK.encode(), b"#" * (2 << 20)],

@@ -27,15 +27,15 @@ def main(arguments: list[str] | None = None) -> None:
     if words == ["--version"]:
         print(f"lddr {lddr.__version__}")
         return
-    training = import_module("lddr.cli.train")
-    training.know_settings()
-    if words[:1] == ["train"]:
-        words = training.with_plain_flags(words)
-    if "select" in words:
-        import_module("lddr.cli.select").know_selectors()
     try:
-        _check_command(app, words)
         with extras():
+            training = import_module("lddr.cli.train")
+            training.know_settings()  # of plugins, too, which may be misspelt
+            if words[:1] == ["train"]:
+                words = training.with_plain_flags(words)
+            if "select" in words:
+                import_module("lddr.cli.select").know_selectors()
+            _check_command(app, words)
             app.cli(prog="lddr", description=DESCRIPTION, args=words)
     except UserError as error:
         if debug:

@@ -3,6 +3,7 @@
 from tyro.extras import SubcommandApp
 
 from lddr.cli.app import Columns, File, Whole, app, listed
+from lddr.runs.machine import check_threads
 
 bench = SubcommandApp()
 app.command(bench, name="bench", help="Measure speed and memory side by side with the usual way.")
@@ -41,6 +42,7 @@ def bench_train(
     """
     from lddr.bench.train import run_bench
 
+    check_threads(threads)
     run_bench(steps, threads, out, device, compile)
 
 
@@ -54,6 +56,7 @@ def bench_layers(threads: int = 1, out: File = None) -> None:
     """
     from lddr.bench.layers import run_bench
 
+    check_threads(threads)
     run_bench(threads, out)
 
 
@@ -76,6 +79,7 @@ def bench_models(
     """
     from lddr.bench.models import run_bench
 
+    check_threads(threads)
     run_bench(listed(models), dataset, preset, threads, out)
 
 
@@ -101,6 +105,7 @@ def bench_metrics(threads: int = 1, out: File = None) -> None:
     """
     from lddr.bench.metrics import run_bench
 
+    check_threads(threads)
     run_bench(threads, out)
 
 

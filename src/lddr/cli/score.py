@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from lddr.cli.app import Changes, File, Roots, Whole, app
+from lddr.errors import UserError
 
 if TYPE_CHECKING:
     from lddr.metrics.evaluate import Entries
@@ -54,7 +55,8 @@ def evaluate(
 ) -> None:
     """Score finished runs: each distinct image is encoded once, and the scores are kept in the run's scores.json.
 
-    What is there already with the same settings is not computed again.
+    What is there already with the same settings is not computed again. A run that cannot be scored is reported, the
+    others are scored, and the exit code is 1.
 
     Args:
         folders: Finished runs, or folders that hold runs, at any depth.
@@ -69,8 +71,12 @@ def evaluate(
         device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         force: Compute anew what is there already.
     """
+    from lddr.console import say
+    from lddr.hardware import chosen_device
+    from lddr.metrics.bootstrap import Bootstrap
     from lddr.metrics.choice import configured, parsed
-    from lddr.metrics.evaluate import evaluate_run
+    from lddr.metrics.evaluate import draw_settings, evaluate_run
+    from lddr.metrics.fitting import check_jobs
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.pretrained import located
     from lddr.runs.tables import print_runs
@@ -78,26 +84,38 @@ def evaluate(
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
     settings = parsed(changes)
     runs, wanted = finished_runs([located(str(folder)) for folder in folders]), list(configured(metrics, settings))
-    found = {}
+    check_jobs(jobs)  # a mistake in the options is one sentence, not one for every run
+    _ = draw_settings(seed, bins), Bootstrap(bootstrap, seed), chosen_device(device)
+    found: dict[Path, Entries] = {}
     for number, folder in enumerate(runs, 1):
         print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
-        scores = evaluate_run(
-            folder,
-            wanted,
-            settings=settings,
-            seed=seed,
-            jobs=jobs,
-            bins=bins,
-            bootstrap=bootstrap,
-            force=force,
-            device=device,
-        )
-        found[folder.name] = {name: scores["metrics"][name] for name in wanted}
-    if len(found) <= SIDE_BY_SIDE:
-        _show(found, metrics)
-    else:
-        print_runs(list(map(read_run, runs)), ["run", "dataset", "model", "seed", *wanted])
-    print("kept in scores.json of each run")
+        try:
+            scores = evaluate_run(
+                folder,
+                wanted,
+                settings=settings,
+                seed=seed,
+                jobs=jobs,
+                bins=bins,
+                bootstrap=bootstrap,
+                force=force,
+                device=device,
+            )
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            say(str(error))
+            continue
+        found[folder] = {name: scores["metrics"][name] for name in wanted}
+    if len(found) > SIDE_BY_SIDE:
+        print_runs(list(map(read_run, found)), ["run", "dataset", "model", "seed", *wanted])
+    elif found:
+        _show({folder.name: entries for folder, entries in found.items()}, metrics)
+    if found:
+        print("kept in scores.json of each run")
+    if failed := len(runs) - len(found):
+        say(f"{failed} of {len(runs)} runs could not be scored, for the reasons above")
+        sys.exit(1)
 
 
 @app.command

@@ -54,7 +54,7 @@ def select(
         out: Where the choice or the report goes, with its evidence; left out, selection.json or selection-report.json
             in the folder.
         json: With --report: print JSON instead of tables.
-        quiet: Print nothing but the chosen folder.
+        quiet: Print nothing but the chosen folder; with --report, nothing but the JSON that --json asks for.
     """
     from lddr.selection import ranking
     from lddr.selection.encoding import RunEncoder
@@ -125,7 +125,8 @@ def _print_report(
     elif not quiet:
         for judgement in judgements:
             _print_judgement(judgement, metrics)
-    console.say(f"written: {path}")
+    if not quiet:
+        console.say(f"written: {path}")
 
 
 def _print_judgement(found: "Judgement", metrics: Sequence[str]) -> None:

@@ -63,8 +63,10 @@ def sweep(
     options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
     chosen = read_study(study, scale, dataset, only)
     if dry_run:
+        from lddr.hardware import keep_freed_memory
         from lddr.sweeps.estimate import estimate
 
+        keep_freed_memory()  # as the workers do
         _print_estimate(estimate(chosen, out))
         return
     if address is None:

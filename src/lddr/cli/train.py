@@ -174,7 +174,7 @@ def train(
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
-        threads: CPU threads; as many as there are free cores when left out.
+        threads: CPU threads; as many as there are cores when left out.
         compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
         tensorboard: Write event files too.
         track: Tell this tracker about the run: its settings, what is logged, the scores at the end.
@@ -188,11 +188,11 @@ def train(
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
     name, images = pictures or dataset or "dsprites", None
     config = configure(model, name, preset, latent=latent, objective=objective, **vars(settings))
+    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if config.supervision is not None and settings.labels is None and is_path(name):
         images = load_dataset(name, config.resolution)
         if not images.space.is_complete:
             config = changed(config, {"labels": images.space.num_labelled})
-    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if seeds != 1:
         from lddr.seeds import NothingLearnedError, train_seeds
 
@@ -202,8 +202,11 @@ def train(
             console.say(str(error))
             sys.exit(1)
         return
+    from lddr.hardware import chosen_device, keep_freed_memory
     from lddr.runs.carry_out import run
 
+    if chosen_device(device).type == "cpu":
+        keep_freed_memory()
     print(run(config, out, machine, images))
 
 

@@ -23,6 +23,7 @@ class Dataset(ABC):
     needs_files: ClassVar[bool] = False  # whether there is nothing to see without files that come from elsewhere
     space: FactorSpace
     image_shape: tuple[int, int, int]  # height, width, channels
+    path: str | None = None  # of own images that were read from a folder or a file: where that is, absolute
     is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
 
     @abstractmethod

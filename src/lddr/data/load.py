@@ -1,6 +1,7 @@
 """From what a user types to a dataset: a name from the registry, or the path of their own images."""
 
 import os
+import posixpath
 from pathlib import Path
 
 from lddr.data.dataset import Dataset, datasets, stream
@@ -15,8 +16,27 @@ def load_dataset(name: str, resolution: int | None = None) -> Dataset:
     if is_path(name):
         from lddr.data.own_images import OwnImages
 
-        return OwnImages(Path(os.path.expanduser(name)), **settings)  # noqa: PTH111 (takes any name)
+        dataset = OwnImages(Path(_expanded(name)), **settings)
+        dataset.path = absolute(name)
+        return dataset
     return datasets[name](**settings)
+
+
+def one_name(name: str) -> str:
+    """The same name for the same images: ./pics and pics/ are pics, unless that is another dataset or another place."""
+    plain = posixpath.normpath(name)
+    places = _expanded(name), _expanded(plain)
+    is_one = is_path(name) and plain not in datasets and all(map(os.path.exists, places)) and os.path.samefile(*places)  # noqa: PTH121
+    return plain if is_one else name
+
+
+def absolute(name: str) -> str:
+    """The name of a dataset as it is, and a path as it leads to the same images from every folder."""
+    return os.path.abspath(_expanded(name)) if is_path(name) else name  # noqa: PTH100 (takes any name)
+
+
+def _expanded(name: str) -> str:
+    return os.path.expanduser(name)  # noqa: PTH111 (takes any name)
 
 
 def warmed(dataset: Dataset) -> Dataset:

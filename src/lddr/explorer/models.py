@@ -52,7 +52,7 @@ _models = SharedCache(_read, MOST_MODELS)
 
 def images_of(run: RunFolder) -> Dataset:
     """The images of a run; it may come from a stranger and name any place, so that is looked at before it is read."""
-    name, count = run.config.dataset, run.images.get("images")
+    name, count = run.dataset_place, run.images.get("images")
     path = Path(name).expanduser()
     if name not in datasets and path.exists():
         _check_place(path, count if type(count) is int else 0)

@@ -3,14 +3,13 @@
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.console import TaskBars, clock
+from lddr.console import TaskBars
 from lddr.data.dataset import Dataset, as_floats
 from lddr.data.factors import FactorSpace
 from lddr.metrics.bootstrap import Bootstrap
@@ -162,8 +161,7 @@ def entries_of(
     `left_out` and `few` are added to the entries of metrics that need factors.
     """
     entries: Entries = {}
-    order, begun, done = sorted(chosen.values(), key=lambda metric: metric.seconds), perf_counter(), 0.0
-    for metric in order:
+    for metric in sorted(chosen.values(), key=lambda metric: metric.seconds):
         with bars.task(metric.name) as advance:
             entry = _entry(metric, result, advance)
         resamples = resampling.settings_of(metric) if resampling else {}
@@ -172,11 +170,7 @@ def entries_of(
             entries[metric.name]["factors_left_out"] = left_out
         if metric.labels and entry["score"] is not None:
             entries[metric.name] |= few
-        done += metric.seconds
-        left = (perf_counter() - begun) / done * sum(other.seconds for other in order[len(entries) :])
-        bars.line(
-            f"{metric.name:20} {in_words(entry):>8}" + (f"   ETA {clock(left)} for the others" if left > 1 else "")
-        )
+        bars.line(f"{metric.name:20} {in_words(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 

@@ -14,9 +14,13 @@ def cores(jobs: int) -> AbstractContextManager:
     """Let fits run on this many cores, all for -1."""
     from joblib import parallel_config
 
+    check_jobs(jobs)
+    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
+
+
+def check_jobs(jobs: int) -> None:
     if jobs != -1 and jobs < 1:
         raise UserError(f"jobs must be at least 1, or -1 for all cores, not {jobs}")
-    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
 
 
 def side_by_side(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import Result, Tell, UndefinedError, metric
 from lddr.metrics.signature import Count
@@ -134,7 +135,10 @@ def loss_penalty(trained: "Trained") -> "Penalty":
     from lddr.objectives.objective import Moment, mean_kl
     from lddr.training.draws import torch_stream
 
-    adversary = trained.adversary()
+    try:
+        adversary = trained.adversary()
+    except UserError as error:
+        raise UndefinedError(str(error)) from error
     objective, family, vae = trained.config.objective, trained.config.latent, trained.vae
     schedule = objective.schedule(trained.config.training.steps)
     verdict = (lambda latent: adversary.judge(family.shown(latent))) if adversary else None

@@ -15,11 +15,11 @@ from lddr.data.dataset import Dataset, identity
 from lddr.data.factors import FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory
+from lddr.hardware import chosen_device, has_fast_bf16
 from lddr.metrics.elbo import bounds
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
-from lddr.runs.machine import Machine, free_cores
+from lddr.runs.machine import Machine, usable_cores
 from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.feed import Feed
 from lddr.training.learner import Learner
@@ -30,19 +30,25 @@ REMEDY = "try more --steps, --mean-bias or another --learning-rate"  # for a mod
 
 
 def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
-    """Train the model of these settings in its folder below `out`, or go on with it; gives the folder."""
+    """Train the model of these settings in its folder below `out`, or resume it; returns the folder.
+
+    A run that saw other images or labels is refused, finished or not.
+    """
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
+    seen = dataset or load_dataset(config.dataset, config.resolution)
     if folder.is_finished:
+        folder.check(seen)
         return folder.path
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
-    seen = dataset or load_dataset(config.dataset, config.resolution)
     learner = _learner(config, machine, seen)
     feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
     if not machine.quiet:
         _say_what_labels_do(config, seen)
     with folder.alone(say=say):
-        if not folder.is_finished:
+        if folder.is_finished:  # another process was faster
+            folder.check(seen)
+        else:
             with _threads(machine, folder):
                 _carry_out(learner, feed, folder, machine, tracked)
     return folder.path
@@ -50,12 +56,12 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
 
 @contextmanager
 def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
-    """As many of torch's threads as wanted, else as the run began with, else as there are free cores; then as before.
+    """As many of torch's threads as wanted, else as the run began with, else as there are cores; then as before.
 
     The order of a sum, and with it the last bits of a result, may depend on their number.
     """
     before, begun_with = torch.get_num_threads(), folder.threads if folder.is_run else None
-    torch.set_num_threads(machine.threads or begun_with or min(before, free_cores()))
+    torch.set_num_threads(machine.threads or begun_with or min(before, usable_cores()))
     try:
         yield
     finally:
@@ -64,8 +70,6 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
 
 def _learner(config: Config, machine: Machine, dataset: Dataset) -> Learner:
     device = chosen_device(machine.device)
-    if device.type == "cpu":
-        keep_freed_memory()
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
         say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
     learner = Learner(config, dataset, device)
@@ -113,7 +117,8 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
         return
     versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
     versions["threads"] = str(torch.get_num_threads())
-    folder.write_config(config, versions, identity(dataset))
+    images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
+    folder.write_config(config, versions, images)
 
 
 def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:

@@ -20,7 +20,7 @@ def ordered(runs: Sequence[Run], column: str | None, reverse: bool = False) -> l
     """
     if column is None or not runs:
         return list(reversed(runs)) if reverse else list(runs)
-    sign, column = column[: column[0] in "+-"], column.lstrip("+-")
+    sign, column = column[: column.startswith(("+", "-"))], column.lstrip("+-")
     check_columns([column], runs)
     there = [run for run in runs if run.value(column) is not None]
     downwards = sign == "-" if sign else any(column in run.scores for run in there)

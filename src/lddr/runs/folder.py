@@ -8,11 +8,13 @@ from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakKeyDictionary
 
 from lddr.errors import UserError
 from lddr.files import alone, check_writable, write_json
-from lddr.foreign import foreign
+from lddr.foreign import foreign, in_one_line
 from lddr.runs.json_files import Content, is_entry, read_object
+from lddr.runs.machine import MOST_THREADS
 from lddr.runs.pretrained import is_shipped
 
 if TYPE_CHECKING:
@@ -26,10 +28,12 @@ Stamp = list[
 
 FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
-MOST_THREADS = 1024  # that a run is believed to have had
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 SMALL_JUDGE = "pipe_small_judge"  # PIPE with a judge that is too weak: a convolutional network of width 8
 TAIL = 4096  # bytes at the end of a log that hold its last line
+COMPARED = ("checksum", "content", "factors")  # of what is known of the images; older runs may have kept less
+CURE = "put them back, or move that folder away (or give another --out) and train on these"
+ARRAY = re.compile("array-[0-9a-f]{8}")  # what lddr.data.in_memory calls images that are in no file
 RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
 
 
@@ -128,7 +132,7 @@ class RunFolder:
 
     @property
     def images(self) -> Content:
-        """What is known of its images: name, number, shape, factors, checksum; nothing where nothing was kept."""
+        """What is known of its images: name, number, shape, factors, checksum, path; nothing where nothing was kept."""
         known = self.facts.get("dataset")
         return known if isinstance(known, dict) else {}
 
@@ -140,20 +144,45 @@ class RunFolder:
     @property
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
-        config = self.config
-        dataset = loaded(config.dataset, config.resolution)
+        from lddr.data.dataset import datasets
+        from lddr.data.load import absolute
+
+        place = self.dataset_place
+        is_own = place not in datasets and self.images.get("origin") == "your own"
+        if is_own and not os.path.exists(absolute(place)):  # noqa: PTH110 (takes any name)
+            raise UserError(self._why_no_images(place))
+        dataset = loaded(place, self.config.resolution)
         self.check(dataset)
         return dataset
 
+    @property
+    def dataset_place(self) -> str:
+        """Where its images are: where they were read from, if they are still there, else what its settings name."""
+        path = self.images.get("path")
+        if isinstance(path, str) and os.path.exists(path):  # noqa: PTH110 (takes any name)
+            return path
+        return self.config.dataset
+
+    def _why_no_images(self, place: str) -> str:
+        in_python = f"score it there with lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
+        if ARRAY.fullmatch(place):
+            cure = f"{in_python}, or save the images as .npz and train on that"
+            return f"{self} was trained on an array in Python, which is in no file; {cure}"
+        where = f"the images that {self} was trained on are not at"
+        if known := self.images.get("path"):
+            return f"{where} {in_one_line(str(known))}; put them back"
+        cure = "start lddr in the folder from which this path leads to them"
+        return f"{where} {place}; {cure}, or, if they were given in Python, {in_python}"
+
     def check(self, dataset: "Dataset") -> None:
-        """Refuse images that are not those it was trained on."""
+        """Refuse images or labels that are not those it was trained on, as far as it kept what tells them apart."""
         known, found = self.images, _identity(dataset)
         shape = known.get("shape", list(dataset.image_shape))
         if shape != list(dataset.image_shape):
             shape = tuple(shape) if isinstance(shape, list) else shape
-            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}")
-        if any(known[name] != found[name] for name in ("checksum", "content") if name in known and name in found):
-            raise UserError(f"the images of {dataset.name} are no longer those {self} was trained on; put them back")
+            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}; {CURE}")
+        if any(known[name] != found[name] for name in COMPARED if name in known and name in found):
+            raise UserError(f"the images or labels of {dataset.name} are no longer those {self} was trained on; {CURE}")
 
     # what it found
 
@@ -286,16 +315,27 @@ def _with_names(settings: Content) -> Content:
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
-@lru_cache(maxsize=4)
 def loaded(name: str, resolution: int | None) -> "Dataset":
-    """A dataset, kept for the next run on it."""
+    """A dataset, kept for the next run on it; a relative path may lead elsewhere by then."""
+    from lddr.data.load import absolute
+
+    return _loaded(absolute(name), resolution)
+
+
+@lru_cache(maxsize=4)
+def _loaded(name: str, resolution: int | None) -> "Dataset":
     from lddr.data.load import load_dataset
 
     return load_dataset(name, resolution)
 
 
-@lru_cache(maxsize=4)
 def _identity(dataset: "Dataset") -> Content:
+    """Worked out once for all runs on these images, which are not kept longer for that."""
     from lddr.data.dataset import identity
 
-    return identity(dataset)
+    if dataset not in _identities:
+        _identities[dataset] = identity(dataset)
+    return _identities[dataset]
+
+
+_identities: WeakKeyDictionary["Dataset", Content] = WeakKeyDictionary()

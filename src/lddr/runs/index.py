@@ -1,5 +1,6 @@
 """Every run below a folder, as flat values; an index beside them makes listing fast and is never the truth."""
 
+import hashlib
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 from lddr.errors import UserError, hint
 from lddr.files import written_whole
-from lddr.foreign import reason_of
+from lddr.foreign import content_of, reason_of
 from lddr.runs import pretrained
 from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
 from lddr.runs.json_files import BrokenRunError
@@ -21,6 +22,7 @@ from lddr.settings import flattened
 Value = str | int | float | None
 
 INDEX, FORMAT = ".index.json", 4  # the format is raised when other values are kept
+LARGEST_INDEX = 1 << 30  # bytes
 OWN = ("run", "name", "folder", "state")
 KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = (
@@ -124,11 +126,10 @@ def gather(roots: Iterable[str | Path]) -> list[Run]:
 
 
 def finished_runs(roots: Iterable[Path]) -> list[Path]:
-    """The folders of runs, and of all finished runs below folders that hold runs."""
+    """The folders that are runs, finished or not, and all finished runs below folders that hold runs."""
     found: dict[Path, None] = {}
     for root in roots:
-        if (files := RunFolder(root)).is_run:
-            _ = files.scores  # says what is wrong with it
+        if RunFolder(root).is_run:
             found[root] = None
         else:
             found |= {run.folder: None for run in list_runs(root) if run.state == "finished"}
@@ -162,9 +163,9 @@ def read_run(folder: Path) -> Run:
     files, settings = RunFolder(folder), {}
     try:
         found = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
-        settings = {name: value for name, value in found.items() if _is_plain(name) and _is_plain(value)}
-        odd = [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)]
-        if nonsense := [*odd, *sorted(found.keys() - settings.keys())]:
+        nonsense = _unusable(found)
+        settings = {name: value for name, value in found.items() if name not in nonsense}
+        if nonsense:
             raise BrokenRunError(files.config_file, f"holds no usable value of {nonsense[0]!a}")
         settings = completed(settings)
         if files.state == "training":
@@ -222,8 +223,18 @@ def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _numbers(f"{prefix}{name}.", value)
-        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        elif _is_score(value):
             yield f"{prefix}{name}", value
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _unusable(settings: dict[str, Any]) -> list[str]:
+    """The settings without a value that can be shown, and those that are counted on and have none of their kind."""
+    odd = [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)]
+    return odd + sorted(name for name, value in settings.items() if not (_is_plain(name) and _is_plain(value)))
 
 
 def _flat_value(value: Any) -> Value:
@@ -235,7 +246,7 @@ def _flat_value(value: Any) -> Value:
 def _is_plain(value: Any) -> bool:
     """Whether every table, file and page can show it: a finite number, a text that can be written, or nothing."""
     if isinstance(value, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in value)
+        return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
     return value is None or (isinstance(value, int | float) and abs(value) < 1e300)
 
 
@@ -261,13 +272,12 @@ def _folders(folder: str) -> list[str]:
 
 
 def _remembered(folder: Path, entry: Any, stamp: Stamp | None) -> Run | None:
-    """The run as the index has it, if its files are still the same."""
-    if not isinstance(entry, dict) or entry.get("stamp") != stamp:
-        return None
-    with suppress(KeyError, TypeError):
-        run = entry["run"]
-        if isinstance(run["settings"], dict) and isinstance(run["scores"], dict):
-            return Run(folder, run["state"], run["settings"], run["scores"])
+    """The run as the index has it, if its files are still the same and it holds what `read_run` would give."""
+    with suppress(KeyError, TypeError, AttributeError, OverflowError):
+        run = Run(folder, **entry["run"])
+        is_sound = run.state in ("finished", "training") and run.reason is None and not _unusable(run.settings)
+        if entry["stamp"] == stamp and is_sound and all(map(_is_score, run.scores.values())):
+            return run
     return None
 
 
@@ -276,15 +286,23 @@ def _plain(run: Run) -> dict[str, Any]:
 
 
 def _read_index(root: Path) -> dict[str, dict[str, Any]]:
-    """What the index says, or nothing if it is not there, damaged or of another version."""
+    """What the index says, or nothing if it is not there, of another version, or not as it was written."""
     with suppress(OSError, ValueError, RecursionError):
-        index = json.loads((root / INDEX).read_bytes())
-        if isinstance(index, dict) and index.get("format") == FORMAT and isinstance(index.get("runs"), dict):
-            return index["runs"]
+        content = content_of(root / INDEX, LARGEST_INDEX)
+        head, _, body = content.partition(b"\n")
+        if head == _head(body):
+            return json.loads(content)["runs"]
     return {}
 
 
 def _write_index(root: Path, entries: dict[str, dict[str, Any]]) -> None:
     """Keep it for the next time; where nothing can be written, listing is slower and nothing else."""
+    body = f'"runs":{json.dumps(entries, separators=(",", ":"))}}}'.encode()
     with suppress(OSError, UserError), written_whole(root / INDEX) as draft:
-        draft.write_text(json.dumps({"format": FORMAT, "runs": entries}, separators=(",", ":")))
+        draft.write_bytes(_head(body) + b"\n" + body)
+
+
+def _head(body: bytes) -> bytes:
+    """The first line of the index: its format, and a digest by which damage and edits are noticed."""
+    digest = hashlib.blake2b(body, digest_size=16).hexdigest()
+    return f'{{"format":{FORMAT},"digest":"{digest}",'.encode()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lddr.errors import UserError
 
-LOOK = 0.1  # seconds
+MOST_THREADS = 1024
 OnLog = Callable[[int, Mapping[str, float]], object]  # of a step, and the means since the line before
 
 
@@ -14,7 +14,7 @@ class Machine:
     """The device and what happens beside training; it does not change what comes of a run."""
 
     device: str = "auto"
-    threads: int | None = None  # those of the cores that are free
+    threads: int | None = None  # of torch; None for as many as this process has cores
     compile: bool = False
     quiet: bool = False
     tensorboard: bool = False
@@ -25,15 +25,21 @@ class Machine:
     def __post_init__(self) -> None:
         if self.on_log is not None and not callable(self.on_log):
             raise UserError(f"on_log is called with a step and its values: give a function, not {self.on_log!r}")
+        if self.threads is not None:
+            check_threads(self.threads)
 
 
-def free_cores() -> int:
-    """How many cores nobody uses just now, at least one: two processes on one core are slow."""
+def check_threads(threads: int) -> None:
+    """Refuse a number of threads that torch cannot use."""
+    if not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise UserError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}")
+
+
+def usable_cores() -> int:
+    """How many cores this process may use, by its affinity and its share of a container; whether they are busy or not.
+
+    The last bits of a result may depend on the number of threads, so that must not depend on what else is running.
+    """
     import joblib
-    import psutil
 
-    loads = psutil.cpu_percent(LOOK, percpu=True)
-    process = psutil.Process()
-    ours = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(loads))
-    busy = round(sum(loads[core] for core in ours) / 100)
-    return max(1, min(joblib.cpu_count(), len(ours) - busy))  # a share of a machine may be less than its free cores
+    return joblib.cpu_count()

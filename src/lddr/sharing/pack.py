@@ -28,7 +28,7 @@ def pack(trained: Trained, out: Path, about: str = "", half: bool = False) -> Ru
         tensors = {name: each.half() if each.dtype == torch.float else each for name, each in tensors.items()}
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(trained.image_shape)}
     save_model(packed.model_file, tensors, facts)
-    images = run.images if run else {}
+    images = {name: fact for name, fact in run.images.items() if name != "path"} if run else {}
     packed.write_config(config, run.versions if run else {}, images and images | {"name": config.dataset}, about)
     if run is not None:
         _write_log(run, packed)

@@ -7,15 +7,17 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lddr.config import Config
 from lddr.data.dataset import Dataset
+from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.extras import check_installed
+from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.stage import stage_of
@@ -78,8 +80,10 @@ def run_study(study: Study, out: Path, options: Options | None = None, dataset: 
     options, out = options or Options(), out.absolute()
     jobs = [Job(config, out / config.run_name) for config in study.configs]
     wanted = study.wanted
-    missing = [job for job in jobs if stage_of(job.config, out, wanted)[0] != "finished"]
-    outcome = Outcome(there=len(jobs) - len(missing))
+    there = {job.folder: stage_of(job.config, out, wanted)[0] == "finished" for job in jobs}
+    missing = [job for job in jobs if not there[job.folder]]
+    failures = _on_other_images([job for job in jobs if there[job.folder]], options)
+    outcome = Outcome(there=len(jobs) - len(missing) - len(failures), failures=failures)
     if missing:
         for package in ("ray", *(["torch"] if options.address is None else [])):  # what a cluster has is not known here
             check_installed(package)
@@ -88,6 +92,26 @@ def run_study(study: Study, out: Path, options: Options | None = None, dataset: 
             with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
                 _Engine(ray, missing, order, options, progress, outcome, dataset).work()
     return outcome
+
+
+def _on_other_images(finished: Sequence[Job], options: Options) -> list[Failure]:
+    """The finished runs whose images or labels are no longer those they were trained on; each dataset is loaded once.
+
+    A cluster may have images that are not here: then there is nothing to compare with.
+    """
+    failures, datasets = [], dict[tuple[str, int | None], Dataset | None]()
+    for job in finished:
+        images = job.config.dataset, job.config.resolution
+        if images not in datasets:
+            with nullcontext() if options.address is None else suppress(UserError):
+                datasets[images] = load_dataset(*images)
+        dataset = datasets.setdefault(images, None)
+        try:
+            if dataset is not None:
+                RunFolder(job.folder).check(dataset)
+        except UserError as error:
+            failures.append(Failure(job.folder, str(error)))
+    return failures
 
 
 def _orders(study: Study, out: Path, options: Options) -> Callable[[Config], Order]:

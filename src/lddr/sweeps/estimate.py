@@ -136,14 +136,11 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
     """The processor time of a training step on one thread, the median of some; None when the images are not here."""
     import torch
 
-    from lddr.hardware import keep_freed_memory
-
     if why_missing(config.dataset):
         return None
     dataset = warmed(load_dataset(config.dataset, config.resolution))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    keep_freed_memory()  # as a run does
     try:
         return median(_enough(_steps(config, dataset), max(steps, 1)))
     finally:

@@ -1,5 +1,6 @@
 """A study is a grid of runs, written down as a short TOML; here it becomes the settings of every run."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,8 @@ Axes = dict[str, list[Any]]  # a setting and its values
 
 LARGEST = 1 << 20  # bytes of a study
 MOST_RUNS = 100_000  # of a block; more is a slip of the keys
+MOST_PARTS = 20  # of a key with dots
+KEY = re.compile(r""" "[^"\n]*" | '[^'\n]*' | [^\s,=\[\]{}]+ """, re.VERBOSE)  # between two dots of a key
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
 NAMES = ("model", "latent", "objective", "dataset", "preset", "supervision")  # what is chosen by name
 
@@ -68,7 +71,18 @@ def read_study(
 
 def _content(path: Path) -> TomlTable:
     with foreign(path, "a study in TOML", "correct it there"):
-        return tomllib.loads(content_of(path, LARGEST).decode())
+        text = content_of(path, LARGEST).decode()
+        _check_keys(text)
+        return tomllib.loads(text)
+
+
+def _check_keys(text: str) -> None:
+    """Refuse a key such as a.b.c of very many parts: the time that tomllib takes grows with the square of them."""
+    parts = 0
+    for piece in text.split("."):
+        parts = parts + 1 if KEY.fullmatch(piece.strip(" \t")) else 0
+        if parts > MOST_PARTS:
+            raise UserError(f"a key has more than {MOST_PARTS} parts with dots between them; no setting has a dot")
 
 
 def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:
@@ -180,10 +194,13 @@ def _values(where: str, key: str, value: Any) -> list[Any]:
     values = [value] if single else value
     if not values:
         raise UserError(f"{where} {key} has no values; give at least one or leave it out")
-    for position, each in enumerate(values):
-        if each in values[:position]:
-            raise UserError(f"{where} {key} has {each!r} twice, which would be the same run; keep one")
+    seen = set()
+    for each in values:
         _check_value(where, key, PLURALS.get(key, key), each)
+        plain = tuple(each) if isinstance(each, list) else each
+        if plain in seen:
+            raise UserError(f"{where} {key} has {each!r} twice, which would be the same run; keep one")
+        seen.add(plain)
     return values
 
 

@@ -70,6 +70,7 @@ def carry_out(order: Order, dataset: "Dataset | None" = None) -> Answer:
 def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
     import torch
 
+    from lddr.hardware import keep_freed_memory
     from lddr.metrics.evaluate import evaluate_run
     from lddr.runs.carry_out import run
 
@@ -77,6 +78,8 @@ def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
     with suppress(OSError):  # a node may do without it: only relative paths need it
         os.chdir(order.home)
     torch.set_num_threads(order.machine.threads or 1)
+    if order.machine.device == "cpu":
+        keep_freed_memory()
     folder = RunFolder(order.folder)
     with folder.alone("sweep", wait=False):
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
