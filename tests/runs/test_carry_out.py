@@ -183,6 +183,7 @@ class Labelled(ArrayDataset):
 
     def __init__(self, images, labels):
         super().__init__(images, FactorTable([Factor("shade", 2)], np.asarray(labels)[:, None]))
+        self.name = "shades"  # whatever the labels are
 
     def content(self):
         return hashlib.sha256(self.images(np.arange(len(self))).tobytes() + self.space.rows.tobytes()).hexdigest()
@@ -194,13 +195,14 @@ def test_a_finished_run_is_not_returned_for_other_labels(tmp_path):
     given |= {"supervision": "masked", "labels": 10}
     first = lddr.train(Labelled(images, labels), **given)
     assert lddr.train(Labelled(images, labels), **given).folder == first.folder
-    with pytest.raises(UserError, match=r"images or labels of array-.* are no longer those .*another --out"):
+    with pytest.raises(UserError, match=r"images or labels of shades are no longer those .*another --out"):
         lddr.train(Labelled(images, 1 - labels), **given)
     facts = json.loads((first.folder / "config.json").read_text())
     del facts["dataset"]["content"]  # as runs of older versions
     (first.folder / "config.json").write_text(json.dumps(facts))
     assert lddr.train(Labelled(images, 1 - labels), **given).folder == first.folder
-    more = ArrayDataset(images, FactorTable([Factor("shade", 20)], np.arange(20)[:, None]))
+    more = Labelled(images, labels)
+    more.space = FactorTable([Factor("shade", 20)], np.arange(20)[:, None])
     with pytest.raises(UserError, match="are no longer those"):  # another number of values was kept even then
         lddr.train(more, **given)
 

@@ -45,13 +45,14 @@ def test_quick_latents_do_not_saturate_on_light_or_dark_images(background, colou
     assert usual.active >= 2
 
 
+@pytest.mark.long
 def test_low_contrast_images_are_learned_too():
     """Squares a little lighter than their background are worth less than the KL of a code."""
-    dataset = squares(128, 140, size=6)
+    dataset = squares(128, 134, size=6)
     images = torch.from_numpy(dataset.images(np.arange(600)) / np.float32(255))
     assert terms.contrast(images) < 1
-    assert learned(dataset, 700, min_contrast=0).active == 0
-    assert learned(dataset, 700).active >= 2
+    assert learned(dataset, 2_000, min_contrast=0).active < 3
+    assert learned(dataset, 2_000).active > 3
 
 
 def test_contrast_is_what_a_perfect_copy_gains_on_the_mean_image():
@@ -80,7 +81,7 @@ def test_a_saturated_model_is_reported_while_it_trains(tmp_path, capsys):
     config = configure("dvae", "array", "quick", resolution=16, steps=400, mean_bias=False)
     folder = run(config, tmp_path, QUIET, squares(250, 40))
     first, last = capsys.readouterr().err.splitlines()
-    assert "after 300 steps 6 of 6 latents put every image into one category" in first
+    assert "after 320 steps 6 of 6 latents put every image into one category" in first
     assert first.endswith("--mean-bias")
     assert "has learned nothing" in last
     assert read_run(folder).collapsed

@@ -82,7 +82,7 @@ def run_study(study: Study, out: Path, options: Options | None = None, dataset: 
     wanted = study.wanted
     there = {job.folder: stage_of(job.config, out, wanted)[0] == "finished" for job in jobs}
     missing = [job for job in jobs if not there[job.folder]]
-    failures = _on_other_images([job for job in jobs if there[job.folder]], options)
+    failures = _on_other_images([job for job in jobs if there[job.folder]], options, dataset)
     outcome = Outcome(there=len(jobs) - len(missing) - len(failures), failures=failures)
     if missing:
         for package in ("ray", *(["torch"] if options.address is None else [])):  # what a cluster has is not known here
@@ -94,7 +94,7 @@ def run_study(study: Study, out: Path, options: Options | None = None, dataset: 
     return outcome
 
 
-def _on_other_images(finished: Sequence[Job], options: Options) -> list[Failure]:
+def _on_other_images(finished: Sequence[Job], options: Options, in_memory: Dataset | None) -> list[Failure]:
     """The finished runs whose images or labels are no longer those they were trained on; each dataset is loaded once.
 
     A cluster may have images that are not here: then there is nothing to compare with.
@@ -104,7 +104,7 @@ def _on_other_images(finished: Sequence[Job], options: Options) -> list[Failure]
         images = job.config.dataset, job.config.resolution
         if images not in datasets:
             with nullcontext() if options.address is None else suppress(UserError):
-                datasets[images] = load_dataset(*images)
+                datasets[images] = in_memory or load_dataset(*images)
         dataset = datasets.setdefault(images, None)
         try:
             if dataset is not None:
