@@ -31,6 +31,7 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     )
     usual = at_this | {"resolution": usual["resolution"]}
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
+    own["fit"] = config.fit or ("legacy" if usual["fit"] else None)
     flags = {name: value for name, value in own.items() if value != usual[name]}
     return None if None in flags.values() else flags
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lddr import schedules
+from lddr.data import FITS
 from lddr.errors import UserError, hint
 from lddr.latents.family import LatentFamily, latents
 from lddr.models import models
@@ -76,9 +77,27 @@ class Config(Settings):
     resolution: int | None = setting(
         None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
     )
+    fit: str | None = setting(
+        None,
+        "How your own pictures become square: pad (the default), crop or stretch; legacy prepares them as versions "
+        "without this setting did.",
+        kind=str,
+        choices=FITS,
+    )
+    background: str = setting(
+        "auto",
+        "Colour behind your own pictures where they are transparent, and beside padded ones: a name or #rrggbb; auto "
+        "takes black or white, whichever shows the pictures better, and pads with the colour of their edge.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.fit == "legacy":  # what runs had before there was the setting, and what other datasets have
+            object.__setattr__(self, "fit", None)
+        if self.background != "auto":
+            from lddr.data.pictures import as_hex
+
+            object.__setattr__(self, "background", as_hex(self.background))
         if self.objective.needs_densities and not self.latent.has_densities:
             raise UserError(
                 f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
@@ -89,6 +108,11 @@ class Config(Settings):
     def model(self) -> str:
         """The name of this point of the grid."""
         return models.name_of(self.latent.name, self.objective.name)
+
+    @property
+    def images(self) -> tuple[str, int | None, str | None, str]:
+        """What `load_dataset` needs to know."""
+        return self.dataset, self.resolution, self.fit, self.background
 
     @property
     def parts(self) -> dict[str, Settings]:
@@ -118,6 +142,8 @@ class Config(Settings):
                 training=Training(**settings["training"]),
                 supervision=settings["supervision"] and Supervision(**BEFORE | settings["supervision"]),
                 resolution=settings["resolution"],
+                fit=settings.get("fit"),
+                background=settings.get("background", "auto"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
@@ -195,11 +221,13 @@ def configure(
     latent: str | None = None,
     objective: str | None = None,
     supervision: str | None = None,
+    own_side: int | None = None,
     **settings: Any,
 ) -> Config:
     """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
-    A setting that is None counts as left out.
+    A setting that is None counts as left out. `own_side` is the size that your own images have, as `natural_side` says:
+    a preset makes them smaller, never larger.
     """
     from lddr.presets import preset_settings
 
@@ -212,7 +240,7 @@ def configure(
     known = {each for part in base.parts.values() for each in rules_of(part)}
     rules = rules_of(Config) | rules_of(point.family)
     asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
-    offered = preset_settings(preset, point, dataset, **asked)
+    offered = preset_settings(preset, point, dataset, **asked, own_side=own_side)
     usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,9 +15,11 @@ from torch import Tensor
 
 from lddr.arrays import as_array
 from lddr.config import Config, configure
-from lddr.data.dataset import Dataset
-from lddr.data.in_memory import ArrayDataset, as_images
-from lddr.data.load import load_dataset
+from lddr.data.dataset import Dataset, datasets
+from lddr.data.in_memory import ArrayDataset, arranged, as_images, pictures_of
+from lddr.data.load import load_dataset, own_side
+from lddr.data.own_images import prepared
+from lddr.data.pictures import Preparation, arrangement, as_bytes, as_hex, natural_side, size_of
 from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
@@ -34,14 +36,27 @@ from lddr.training.loop import Stopped
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
+Paths = str | Path | Iterable[str | Path]
 
 
 class Trained:
-    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats."""
+    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats.
 
-    def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
+    Wherever images go in, paths of pictures may, too; and with `resize=True` images of any size and with any channels
+    are prepared as the pictures it was trained on.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        vae: VAE,
+        image_shape: tuple[int, int, int],
+        folder: Path | None = None,
+        background: str | None = None,
+    ) -> None:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
+        self._background = background
 
     @property
     def device(self) -> torch.device:
@@ -54,27 +69,44 @@ class Trained:
         self.vae.to(chosen_device(str(device)))
         return self
 
+    @property
+    def preparation(self) -> Preparation:
+        """What is done with pictures before they are encoded."""
+        fit = "pad" if self.config.dataset in datasets else self.config.fit
+        return Preparation.of(self.image_shape, fit, self.config.background).on(self._background)
+
     def __repr__(self) -> str:
         values = f" of {self.vae.family.active.shape[1]} values" if self.is_discrete else ""
         size, where = "x".join(map(str, self.image_shape)), f", from {self.folder}" if self.folder else ""
         return f"<{self.config.model}: {self.num_latents} latents{values}, {self.config.dataset} at {size}{where}>"
 
-    def represent(self, images: ArrayLike) -> NDArray[np.float32]:
+    def read(self, paths: Paths) -> NDArray[np.uint8]:
+        """Pictures of one or several files or folders, prepared as in training: (count, height, width, channels).
+
+        That covers EXIF orientation, transparency, aspect ratio, size and channels. If training met no transparent
+        pictures, those of one call get the background that shows them best.
+        """
+        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        if not given:
+            raise UserError("there are no pictures to read; give at least one path")
+        return prepared(given, self.preparation)
+
+    def represent(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """The codes: the expected value of every latent, (count, latents)."""
-        return self._encoded(images, lambda latent: latent.mean)
+        return self._encoded(images, lambda latent: latent.mean, resize)
 
-    def posterior(self, images: ArrayLike) -> NDArray[np.float32]:
+    def posterior(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """Discrete: the probability of every value, (count, latents, values); Gaussian: mean and variance."""
-        return self._encoded(images, self.config.latent.posterior)
+        return self._encoded(images, self.config.latent.posterior, resize)
 
-    def categories(self, images: ArrayLike) -> NDArray[np.int64]:
+    def categories(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.int64]:
         """The most probable category of every latent: (count, latents)."""
         self._need_categories()
-        return self.posterior(images).argmax(axis=2)
+        return self.posterior(images, resize).argmax(axis=2)
 
-    def reconstruct(self, images: ArrayLike) -> NDArray[np.float32]:
+    def reconstruct(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """Images through the codes and back."""
-        return self.decode(self.represent(images))
+        return self.decode(self.represent(images, resize))
 
     @torch.no_grad()
     def decode(self, codes: ArrayLike) -> NDArray[np.float32]:
@@ -86,9 +118,9 @@ class Trained:
         pictures = [self.vae.decoder(part.to(self.device)).sigmoid().cpu() for part in values.split(CHUNK)]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
-    def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
+    def traverse(self, image: ArrayLike | str | Path, latent: int, resize: bool = False) -> NDArray[np.float32]:
         """The image with one latent at each of its active categories (Gaussian: from -2 to 2), the others kept."""
-        code = self.represent(as_array(image)[np.newaxis])
+        code = self.represent(image if isinstance(image, str | Path) else as_array(image)[np.newaxis], resize)
         values = self.values_of(latent)
         codes = np.repeat(code, len(values), axis=0)
         codes[:, latent] = values
@@ -113,6 +145,7 @@ class Trained:
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
         facts = {"format": FORMAT, "settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
+        facts["background"] = self._background
         save_model(RunFolder(folder).model_file, module_tensors("vae", self.vae), facts)
 
     @classmethod
@@ -123,13 +156,13 @@ class Trained:
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
         with foreign(path, "a model of lddr", "train it again or copy it again"):
-            config, shape = _described(upgraded(facts, path))
+            config, shape, background = _described(upgraded(facts, path))
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
                 check_fit("vae", module_tensors("vae", VAE(shape, config.latent, config.networks)), tensors)
             vae = VAE(shape, config.latent, config.networks)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
-        return cls(config, vae, shape, place)
+        return cls(config, vae, shape, place, background)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, revision: str | None = None, token: str | None = None) -> "Trained":
@@ -171,10 +204,24 @@ class Trained:
         return adversary
 
     @torch.no_grad()
-    def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
-        pictures = as_images(images, self.image_shape)
-        here = as_tensor(pictures, torch.device("cpu"))
-        return torch.cat([take(self.vae.encode(part.to(self.device))).cpu() for part in here.split(CHUNK)]).numpy()
+    def _encoded(self, images: ArrayLike | Paths, take: Callable[[Latent], Tensor], resize: bool) -> NDArray[Any]:
+        array = self._array(images)
+        if array.shape[1:] != self.image_shape and not resize:
+            size = ", ".join(map(str, self.image_shape))
+            raise UserError(
+                f"expected images of shape (count, {size}), got {array.shape}; resize=True prepares them as in training"
+            )
+        preparation = self.preparation.seeing(pictures_of(array))
+        parts = (array[first : first + CHUNK] for first in range(0, max(1, len(array)), CHUNK))
+        return np.concatenate([take(self.vae.encode(self._tensor(part, preparation))).cpu().numpy() for part in parts])
+
+    def _array(self, images: Any) -> NDArray:
+        return arranged(self.read(images) if _are_paths(images) else images)
+
+    def _tensor(self, images: NDArray, preparation: Preparation) -> Tensor:
+        if images.shape[1:] != self.image_shape:
+            images = preparation.of_images(as_bytes(images))
+        return as_tensor(as_images(images, self.image_shape), self.device)
 
     def _values(self, codes: NDArray) -> NDArray[np.float32]:
         if not np.issubdtype(codes.dtype, np.integer):
@@ -190,14 +237,21 @@ class Trained:
             raise UserError(f"{self.config.latent.title} latents have no categories; give values of latents as floats")
 
 
-def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int]]:
-    """The settings of a model and the shape of its images, as its file tells them."""
+def _are_paths(images: Any) -> bool:
+    if isinstance(images, list | tuple):
+        return bool(images) and all(isinstance(each, str | Path) for each in images)
+    return isinstance(images, str | Path)
+
+
+def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int], str | None]:
+    """The settings of a model, the shape of its images and the colour behind them, as its file tells them."""
     height, width, channels = map(operator.index, facts["image_shape"])
-    return Config.from_dict(facts["settings"]), (height, width, channels)
+    background = facts.get("background")
+    return Config.from_dict(facts["settings"]), (height, width, channels), background and as_hex(background)
 
 
 def train(
-    dataset: str | Dataset | ArrayLike,
+    dataset: str | Path | Dataset | ArrayLike,
     model: str | None = None,
     preset: str = "paper",
     out: str | Path | None = None,
@@ -209,18 +263,14 @@ def train(
 
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
     with the step and the values of every line of the log; what it raises ends the training.
+
+    Your own images, in files or an array, are scaled to `resolution` if it is given. Otherwise they keep their size if
+    a network takes it, or get the nearest one up to 64x64; the quick preset makes them 32x32 at most. A `Dataset` is
+    taken as it is.
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
-    if isinstance(dataset, str):
-        name, loaded = dataset, None
-    else:
-        loaded = dataset if isinstance(dataset, Dataset) else ArrayDataset(dataset)
-        name = loaded.name
-        settings["resolution"] = loaded.image_shape[0]  # whatever the preset says, these are the images
-    config = configure(model, name, preset, **settings)
-    if loaded is None:
-        loaded = load_dataset(name, config.resolution)
+    config, loaded = _chosen(dataset, model, preset, settings)
     if out is not None:
         return Trained.load(run(config, Path(out), machine, loaded))
     with TemporaryDirectory() as folder:
@@ -228,3 +278,29 @@ def train(
             return Trained.load(run(config, Path(folder), machine, loaded))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
+
+
+def _chosen(dataset: Any, model: str | None, preset: str, settings: dict[str, Any]) -> tuple[Config, Dataset]:
+    """The settings of a training, and its images."""
+    if isinstance(dataset, str | Path):
+        side = own_side(str(dataset)) if settings.get("resolution") is None else None
+        config = configure(model, str(dataset), preset, own_side=side, **settings)
+        return config, load_dataset(*config.images)
+    if isinstance(dataset, Dataset):
+        return configure(model, dataset.name, preset, **settings | _made(dataset, settings)), dataset
+    array = as_array(dataset)
+    side = natural_side([size_of(array.shape)]) if arrangement(array.shape) else None
+    config = configure(model, "array", preset, own_side=side, **settings)
+    images = ArrayDataset(array, None, config.resolution or side, config.fit, config.background)
+    return replace(config, dataset=images.name, resolution=images.image_shape[0]), images
+
+
+def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a dataset says of its images, whatever the preset does."""
+    for name in ("fit", "background"):
+        if settings.get(name) is not None:
+            raise UserError(f"a Dataset is taken as it is; leave {name} out, or give it where the dataset is made")
+    made = dataset.preparation
+    if made is None or made.fit is None:
+        return {"resolution": dataset.image_shape[0], "fit": "legacy"}
+    return {"resolution": dataset.image_shape[0], "fit": made.fit, "background": made.padding or "auto"}

@@ -140,7 +140,7 @@ def train(
         model: A name from `lddr models`.
         latent: A latent family instead of a model's name: gaussian, categorical, …
         objective: An objective instead of a model's name: elbo, beta, factor, tc, …
-        dataset: A name from `lddr data list`, or a folder or .npz file of your own images.
+        dataset: A name from `lddr data list`, or a folder, .npz or .npy file of your own images.
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
@@ -152,8 +152,11 @@ def train(
         quiet: Show no progress.
     """
     from lddr.config import configure
+    from lddr.data.load import own_side
 
-    config = configure(model, dataset, preset, latent=latent, objective=objective, **vars(settings))
+    side = own_side(dataset) if settings.resolution is None else None
+    names = {"latent": latent, "objective": objective}
+    config = configure(model, dataset, preset, **names, own_side=side, **vars(settings))
     from lddr.runs.carry_out import run
 
     print(run(config, out, Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)))

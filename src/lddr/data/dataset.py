@@ -3,13 +3,16 @@
 import hashlib
 import zlib
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.factors import FactorSpace
 from lddr.registry import Registry
+
+if TYPE_CHECKING:
+    from lddr.data.pictures import Preparation
 
 Images = NDArray[np.uint8]  # (images, height, width, channels), 0 … 255
 
@@ -24,6 +27,8 @@ class Dataset(ABC):
     space: FactorSpace
     image_shape: tuple[int, int, int]  # height, width, channels
     is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
+    preparation: "Preparation | None" = None  # how pictures of a user's own became these images
+    reading: str | None = None  # the same in a sentence
 
     @abstractmethod
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
@@ -73,6 +78,12 @@ def as_floats(images: Images) -> NDArray[np.float32]:
     floats = images.astype(np.float32)
     floats *= np.float32(1 / 255)
     return floats
+
+
+def content_of(space: FactorSpace, checksum: int) -> str:
+    """The checksum of images goes on over the factors of all of them."""
+    labels = repr(space.factors).encode() + space.factors_of(np.arange(space.size)).tobytes()
+    return f"{zlib.crc32(labels, checksum):08x}"
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:

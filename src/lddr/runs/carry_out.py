@@ -38,7 +38,9 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     if folder.is_finished:
         return folder.path
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
-    seen = dataset or load_dataset(config.dataset, config.resolution)
+    seen = dataset or load_dataset(*config.images)
+    if seen.reading and not machine.quiet:
+        say(seen.reading)
     learner = _learner(config, machine, seen)
     feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
     with folder.alone(say=say):
@@ -89,6 +91,7 @@ def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine)
     config, dataset = learner.config, feed.dataset
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
+    facts["background"] = dataset.preparation and dataset.preparation.background
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)

@@ -140,7 +140,7 @@ class RunFolder:
     def dataset(self) -> "Dataset":
         """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
         config = self.config
-        dataset = loaded(config.dataset, config.resolution)
+        dataset = loaded(*config.images)
         self.check(dataset)
         return dataset
 
@@ -269,11 +269,11 @@ def _with_names(settings: Content) -> Content:
 
 
 @lru_cache(maxsize=4)
-def loaded(name: str, resolution: int | None) -> "Dataset":
+def loaded(name: str, resolution: int | None, fit: str | None = None, background: str = "auto") -> "Dataset":
     """A dataset, kept for the next run on it."""
     from lddr.data.load import load_dataset
 
-    return load_dataset(name, resolution)
+    return load_dataset(name, resolution, fit, background)
 
 
 @lru_cache(maxsize=4)

@@ -75,7 +75,7 @@ def _train_and_evaluate(order: Order) -> bool:
     with folder.alone("sweep", wait=False):
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
             trained = not folder.is_finished
-        run(order.config, order.out, order.machine, loaded(order.config.dataset, order.config.resolution))
+        run(order.config, order.out, order.machine, loaded(*order.config.images))
         if order.metrics:
             jobs, device = order.machine.threads or 1, order.machine.device
             evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True, device=device)
