@@ -54,6 +54,18 @@ def test_how_pictures_are_prepared_belongs_to_a_run_and_renames_none_of_before()
 
 
 @pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"background": "blackish"}, "background must be auto or a colour such as white or #ff8800, not 'blackish'"),
+        ({"fit": "squeeze"}, "fit must be one of pad, crop, stretch, legacy, not 'squeeze'"),
+    ],
+)
+def test_ways_to_prepare_pictures_that_there_are_not(settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        configure("vae", "odd", **settings)
+
+
+@pytest.mark.parametrize(
     ("preset", "own_side", "given", "side", "weight"),
     [
         ("quick", 16, None, 16, 16.0),
@@ -99,8 +111,8 @@ def test_supervision_has_settings_of_its_own():
         ("vae", {"steps": 1.5}, "steps must be a whole number"),
         ("beta-vae", {"beta": "much"}, "beta must be a number, not 'much'"),
         ("dve", {}, "unknown model 'dve'; did you mean 'dvae'"),
-        ("vae", {"background": "blackish"}, "background must be auto or a colour such as white or #ff8800"),
-        ("vae", {"fit": "squeeze"}, "fit must be one of pad, crop, stretch, legacy, not 'squeeze'"),
+        ("vae", {"fit": "pad"}, "dsprites has images of its own; fit and background are for your own pictures"),
+        ("vae", {"background": "red"}, "dsprites has images of its own; fit and background are for your own pictures"),
         ("vae", {"preset": "slow"}, "unknown preset 'slow'; there are: paper, quick"),
     ],
 )

@@ -86,7 +86,7 @@ class Config(Settings):
     )
     background: str = setting(
         "auto",
-        "Colour behind your own pictures where they are transparent, and beside padded ones: a name or #rrggbb; auto "
+        "Colour behind your own pictures where they are transparent, and around padded ones: a name or #rrggbb; auto "
         "takes black or white, whichever shows the pictures better, and pads with the colour of their edge.",
     )
 
@@ -229,10 +229,14 @@ def configure(
     A setting that is None counts as left out. `own_side` is the size that your own images have, as `natural_side` says:
     a preset makes them smaller, never larger.
     """
+    from lddr.data.dataset import datasets
+    from lddr.data.load import as_it_is
     from lddr.presets import preset_settings
 
     name = models.chosen(model, latent, objective)
     point, given = models[name], {key: value for key, value in settings.items() if value is not None}
+    if dataset in datasets and (given.get("fit", "legacy"), given.get("background", "auto")) != ("legacy", "auto"):
+        raise as_it_is(dataset)
     loss = None if supervision is None else Supervision(supervision)
     base = Config(dataset, point.family(), point.goal(), supervision=loss)
     if loss is not None:

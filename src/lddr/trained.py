@@ -301,6 +301,6 @@ def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
         if settings.get(name) is not None:
             raise UserError(f"a Dataset is taken as it is; leave {name} out, or give it where the dataset is made")
     made = dataset.preparation
-    if made is None or made.fit is None:
+    if made is None or made.fit is None or dataset.name in datasets:
         return {"resolution": dataset.image_shape[0], "fit": "legacy"}
     return {"resolution": dataset.image_shape[0], "fit": made.fit, "background": made.padding or "auto"}

@@ -66,10 +66,10 @@ def test_show_says_and_draws_how_pictures_are_prepared(tmp_path, capsys):
 
     pixel, said = corner("--resolution", "16", "--background", "#ff8800")
     assert pixel == (255, 136, 0)
-    assert "1 pictures of 40x20 pixels are read at 16x16 in colour; those that are not square are padded" in said
+    assert "1 picture of 40x20 pixels is read at 16x16 in colour; those that are not square are padded" in said
     pixel, said = corner("--fit", "crop")
     assert pixel == (0, 0, 200)
-    assert "are read at 32x32 in colour; those that are not square are cropped" in said
+    assert "is read at 32x32 in colour; those that are not square are cropped" in said
     error = mistake(["data", "show", "circles", "--fit", "crop"], capsys)
     assert "circles has images of its own; fit and background are for your own pictures" in error
 

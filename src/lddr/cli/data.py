@@ -94,7 +94,7 @@ def show(
         seed: Which random images to show.
         resolution: Pixels per side, where the dataset can be drawn at several.
         fit: How your own pictures become square.
-        background: Colour behind your own pictures where they are transparent, and beside padded ones.
+        background: Colour behind your own pictures where they are transparent, and around padded ones.
 
     """
     from lddr.data.load import load_dataset

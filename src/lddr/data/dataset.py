@@ -81,7 +81,7 @@ def as_floats(images: Images) -> NDArray[np.float32]:
 
 
 def content_of(space: FactorSpace, checksum: int) -> str:
-    """The checksum of images goes on over the factors of all of them."""
+    """A checksum of images, extended by the factors of all of them."""
     labels = repr(space.factors).encode() + space.factors_of(np.arange(space.size)).tobytes()
     return f"{zlib.crc32(labels, checksum):08x}"
 

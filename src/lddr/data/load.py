@@ -25,7 +25,7 @@ def load_dataset(
         How your own pictures become square: `pad`, `crop` or `stretch`. `legacy`, or None, prepares them as versions
         without this setting did: stretched, on black, without regard to EXIF, and the upper eight of sixteen bits.
     background
-        The colour behind transparent pictures of your own, and beside padded ones: a name or #rrggbb. `auto` takes
+        The colour behind transparent pictures of your own, and around padded ones: a name or #rrggbb. `auto` takes
         black or white, whichever shows the pictures better, and pads with the colour of each picture's edge.
     """
     if is_path(name):
@@ -33,8 +33,13 @@ def load_dataset(
 
         return OwnImages(_path(name), resolution, fit, background)
     if fit not in (None, "pad") or background != "auto":
-        raise UserError(f"{name} has images of its own; fit and background are for your own pictures, leave them out")
+        raise as_it_is(name)
     return datasets[name](**({} if resolution is None else {"resolution": resolution}))
+
+
+def as_it_is(name: str) -> UserError:
+    """What to say when somebody wants to prepare the images of a dataset that has a name."""
+    return UserError(f"{name} has images of its own; fit and background are for your own pictures, leave them out")
 
 
 def own_side(name: str) -> int | None:

@@ -203,7 +203,7 @@ class ArrayFile(Source):
             yield images
 
     def columns(self) -> Columns:
-        return {} if isinstance(self._stored, NpyArray) else columns_of_npz(self.files[0], self.count)
+        return columns_of_npz(self.files[0], self.count) if isinstance(self._stored, NpzArray) else {}
 
 
 class Header(NamedTuple):
@@ -233,7 +233,7 @@ def _header(file: Path) -> Header:
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
-    with foreign(file, "a picture", "mend it or leave it out"):
+    with foreign(file, "a picture", "fix it or leave it out"):
         if file.suffix.lower() == ".npy":
             return use(_picture_of_npy(file))
         with Image.open(file, formats=FORMATS) as picture:

@@ -30,7 +30,7 @@ class Preparation:
     shape: tuple[int, int, int]  # height, width, channels
     fit: str | None = "pad"
     background: str | None = None  # behind transparent pictures; None: black or white, whichever shows them better
-    padding: str | None = None  # beside pictures that are not square; None: the colour of their own edge
+    padding: str | None = None  # around pictures that are not square; None: the colour of their own edge
 
     @classmethod
     def of(cls, shape: tuple[int, int, int], fit: str | None, background: str) -> "Preparation":
@@ -137,7 +137,7 @@ def as_picture(image: Bytes) -> Image.Image:
 
 
 def _edge(picture: Image.Image, is_tall: bool) -> float | tuple[int, ...]:
-    """The median colour of the two edges that padding goes beside."""
+    """The median colour of the two edges that touch the padding."""
     pixels = np.asarray(picture)
     edges = pixels[:, [0, -1]] if is_tall else pixels[[0, -1]]
     colour = np.median(edges.reshape(edges.shape[0] * edges.shape[1], -1), axis=0)
@@ -229,8 +229,9 @@ def reading_of(count: int, sizes: Iterable[tuple[int, int]], preparation: Prepar
     """What becomes of so many pictures of these sizes, in a sentence."""
     known = sorted(set(sizes), key=lambda size: (size[0] * size[1], size))
     height, width, channels = preparation.shape
-    words = f"{count:,} pictures of " + " to ".join(dict.fromkeys(f"{w}x{h}" for w, h in (known[0], known[-1])))
-    words += f" pixels are read at {width}x{height} in {'grey' if channels == 1 else 'colour'}"
+    span = " to ".join(dict.fromkeys(f"{wide}x{high}" for wide, high in (known[0], known[-1])))
+    words = f"{count:,} picture{'s' * (count > 1)} of {span} pixels {'are' if count > 1 else 'is'} read"
+    words += f" at {width}x{height} in {'grey' if channels == 1 else 'colour'}"
     if preparation.fit is None:
         return f"{words}, as by versions without the setting fit"
     if any(wide != high for wide, high in known):
