@@ -38,6 +38,49 @@ def test_a_new_default_takes_no_run_the_name_of_an_older_one():
     assert now.run_name != before.run_name
 
 
+def test_how_pictures_are_prepared_belongs_to_a_run_and_renames_none_of_before():
+    """These names are those that runs had when pictures were always stretched and put on black."""
+    old = configure("vae", "odd", fit="legacy")
+    assert old.run_name == "odd_vae_seed=0_74580e68"
+    assert configure("vae", "dsprites").run_name == "dsprites_vae_seed=0_01fb8ca4"
+    ways = [{}, {"fit": "crop"}, {"fit": "stretch"}, {"background": "black"}, {"background": "white"}]
+    assert len({configure("vae", "odd", **way).run_name for way in ways} | {old.run_name}) == 6
+    assert configure("vae", "odd").images == ("odd", None, "pad", "auto")
+    assert configure("vae", "dsprites").images == ("dsprites", None, None, "auto")
+    assert configure("vae", "odd", background="White") == configure("vae", "odd", background="#fff")
+    settings = old.as_dict()
+    del settings["fit"], settings["background"]
+    assert Config.from_dict(settings) == old
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"background": "blackish"}, "background must be auto or a colour such as white or #ff8800, not 'blackish'"),
+        ({"fit": "squeeze"}, "fit must be one of pad, crop, stretch, legacy, not 'squeeze'"),
+    ],
+)
+def test_ways_to_prepare_pictures_that_there_are_not(settings, sentence):
+    with pytest.raises(UserError, match=sentence):
+        configure("vae", "odd", **settings)
+
+
+@pytest.mark.parametrize(
+    ("preset", "own_side", "given", "side", "weight"),
+    [
+        ("quick", 16, None, 16, 16.0),
+        ("quick", 64, None, 32, 4.0),
+        ("quick", 16, 64, 64, 1.0),
+        ("paper", 64, None, None, 1.0),
+        ("paper", 128, None, 128, 1.0),
+        ("paper", 16, 32, 32, 1.0),
+    ],
+)
+def test_a_preset_makes_own_images_smaller_and_never_larger(preset, own_side, given, side, weight):
+    config = configure("vae", "pictures", preset, own_side=own_side, resolution=given)
+    assert (config.resolution, config.training.reconstruction_weight) == (side, weight)
+
+
 def test_a_setting_finds_its_place():
     config = configure("factor-dvae", "dsprites", gamma=20, seed=3, num_latents=6, width=16, kernels=[4, 4, 2, 2])
     assert config.objective.gamma == 20.0
@@ -63,11 +106,13 @@ def test_supervision_has_settings_of_its_own():
         (
             "vae",
             {"learning_rates": 1},
-            "unknown setting 'learning_rates'; did you mean 'learning_rate'. vae has: batch_size",
+            "unknown setting 'learning_rates'; did you mean 'learning_rate'. vae has: background, batch_size",
         ),
         ("vae", {"steps": 1.5}, "steps must be a whole number"),
         ("beta-vae", {"beta": "much"}, "beta must be a number, not 'much'"),
         ("dve", {}, "unknown model 'dve'; did you mean 'dvae'"),
+        ("vae", {"fit": "pad"}, "dsprites has images of its own; fit and background are for your own pictures"),
+        ("vae", {"background": "red"}, "dsprites has images of its own; fit and background are for your own pictures"),
         ("vae", {"preset": "slow"}, "unknown preset 'slow'; there are: paper, quick"),
     ],
 )

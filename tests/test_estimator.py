@@ -50,6 +50,13 @@ def test_codes_and_images(fitted, images):
     assert fitted.get_feature_names_out().tolist() == ["latent0", "latent1"]
 
 
+def test_images_of_any_size_go_in():
+    images = np.random.default_rng(0).integers(256, size=(6, 28, 20, 4), dtype=np.uint8)
+    estimator = DisentangledVAE("vae", steps=2, settings=SMALL, machine=QUIET).fit(images)
+    assert estimator.transform(images).shape == (6, 2)
+    assert estimator.inverse_transform(np.zeros((1, 2))).shape == (1, 32, 32, 3)
+
+
 def test_a_clone_with_the_same_seed_learns_the_same(images):
     one = DisentangledVAE("vae", steps=5, random_state=3, settings=SMALL, machine=QUIET)
     codes = one.fit(images).transform(images)

@@ -1,10 +1,15 @@
+import json
+
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import lddr
 from lddr.bench.launch import Launches
+from lddr.cli import main
 from lddr.config import changed, configure
+from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
@@ -170,6 +175,151 @@ def test_a_dataset_is_taken_at_its_own_resolution_whatever_the_preset_says():
     model = lddr.train(load_dataset("circles", 32), "vae", **SETTINGS | {"resolution": None, "steps": 2})
     assert model.config.resolution == 32
     assert model.image_shape == (32, 32, 1)
+
+
+@pytest.fixture
+def pictures(tmp_path, monkeypatch):
+    """Eight dark drawings on nothing, 24 wide and 40 high, in a folder; as an array, too."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pictures").mkdir()
+    array = np.zeros((8, 40, 24, 4), np.uint8)
+    for number in range(8):
+        array[number, 4 * number : 4 * number + 12, 6:18] = (20 * number, 0, 60, 255)
+        Image.fromarray(array[number]).save(tmp_path / "pictures" / f"{number}.png")
+    return tmp_path / "pictures", array
+
+
+SHORT = {"model": "vae", "width": 4, "steps": 2}
+
+
+@pytest.mark.parametrize("preset", ["paper", "quick"])
+@pytest.mark.parametrize(("size", "paper", "quick"), [(16, 16, 16), (28, 32, 32), (64, 64, 32), (96, 64, 32)])
+def test_a_folder_and_an_array_of_the_same_pictures_train_at_the_same_size(
+    tmp_path, monkeypatch, capsys, preset, size, paper, quick
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    array = np.random.default_rng(0).integers(256, size=(3, size, size), dtype=np.uint8)
+    (tmp_path / "pictures").mkdir()
+    for number, image in enumerate(array):
+        Image.fromarray(image).save(tmp_path / "pictures" / f"{number}.png")
+    machine = Machine(device="cpu", threads=1)
+    models = [lddr.train(images, preset=preset, machine=machine, **SHORT) for images in (tmp_path / "pictures", array)]
+    side = {"paper": paper, "quick": quick}[preset]
+    said = f"lddr: 3 pictures of {size}x{size} pixels are read at {side}x{side} in grey\n"
+    assert capsys.readouterr().err.count(said) == 2
+    assert [model.image_shape for model in models] == 2 * [(side, side, 1)]
+    assert np.array_equal(models[0].represent(array, resize=True), models[1].represent(array, resize=True))
+    words = ["--dataset", "pictures", "--preset", preset, "--model", "vae", "--steps", "2", "--width", "4"]
+    main(["train", *words, "--out", "runs", "--device", "cpu", "--threads", "1", "--quiet"])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    config = RunFolder(printed.out.strip()).config
+    assert config.training == models[1].config.training
+    assert config.images[1:] == models[0].config.images[1:]
+
+
+def test_a_resolution_that_is_given_counts_for_arrays_too():
+    images = np.zeros((3, 32, 32), np.uint8)
+    assert lddr.train(images, resolution=16, machine=QUIET, **SHORT).image_shape == (16, 16, 1)
+
+
+def test_a_picture_is_read_as_in_training(pictures):
+    folder, array = pictures
+    model = lddr.train(str(folder), resolution=16, machine=QUIET, **SHORT)
+    trained_on = load_dataset(str(folder), 16).images(np.arange(8))
+    assert trained_on[0, 0, 0].tolist() == [255, 255, 255]
+    paths = [folder / f"{number}.png" for number in range(8)]
+    assert np.array_equal(model.read(paths), trained_on)
+    assert np.array_equal(model.read(folder), trained_on)
+    assert np.array_equal(model.read(str(paths[3])), trained_on[3:4])
+    codes = model.represent(trained_on)
+    for images in (folder, [str(path) for path in paths], tuple(paths)):
+        assert np.array_equal(model.represent(images), codes)
+    assert np.array_equal(model.represent(array, resize=True), codes)
+    assert np.array_equal(model.represent(str(paths[2])), model.represent(trained_on[2:3]))
+    assert np.array_equal(model.traverse(paths[1], 0), model.traverse(trained_on[1], 0))
+    assert np.array_equal(model.traverse(array[1], 0, resize=True), model.traverse(trained_on[1], 0))
+    assert np.array_equal(model.reconstruct(array, resize=True), model.reconstruct(trained_on))
+
+
+def test_the_background_of_training_is_kept_with_the_model(pictures, tmp_path):
+    """Light pictures alone would get black behind them: it is the training that counts."""
+    array = pictures[1]
+    model = lddr.train(array, resolution=16, machine=QUIET, **SHORT)
+    model.save(tmp_path / "copy")
+    light = array.copy()
+    light[..., :3] = 250
+    Image.fromarray(light[0]).save(tmp_path / "light.png")
+    for again in (model, lddr.Trained.load(tmp_path / "copy")):
+        assert again.read(tmp_path / "light.png")[0, 0, 0].tolist() == [255, 255, 255]
+        assert again.preparation.background == "#ffffff"
+    given = lddr.train(array, resolution=16, background="orange", machine=QUIET, **SHORT)
+    assert given.read(tmp_path / "light.png")[0, 0, 0].tolist() == [255, 165, 0]
+
+
+def test_a_model_of_opaque_images_puts_pictures_on_what_shows_them(model, tmp_path):
+    for name, light, behind in (("dark", 10, 255), ("light", 240, 0)):
+        picture = Image.new("RGBA", (30, 20), (light, light, light, 0))
+        picture.paste((light, light, light, 255), (10, 0, 20, 20))
+        picture.save(tmp_path / f"{name}.png")
+        assert model.read(tmp_path / f"{name}.png")[0, 0, 0].tolist() == [behind]
+
+
+def test_images_of_another_size_need_a_word(model, images):
+    large = images.repeat(2, 1).repeat(2, 2)
+    with pytest.raises(UserError, match="resize=True prepares them as in training"):
+        model.represent(large)
+    colours = np.concatenate([large, large, large], axis=3)
+    for others in (large, colours, large[..., 0], large / 255):
+        assert np.allclose(model.represent(others, resize=True), model.represent(model.preparation.of_images(large)))
+
+
+@pytest.mark.parametrize(
+    ("paths", "sentence"),
+    [
+        ([], "give at least one path"),
+        ("nowhere.png", "there is no file nowhere.png"),
+        (["a.txt"], "expected a picture"),
+    ],
+)
+def test_pictures_that_cannot_be_read_are_a_sentence(model, tmp_path, monkeypatch, paths, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("no picture")
+    with pytest.raises(UserError, match=sentence):
+        model.read(paths)
+
+
+def test_a_dataset_says_itself_how_its_pictures_were_prepared(pictures):
+    folder, array = pictures
+    own = load_dataset(str(folder), 16, "crop", "red")
+    assert lddr.train(own, machine=QUIET, **SHORT).config.images == ("pictures", 16, "crop", "#ff0000")
+    plain = lddr.train(ArrayDataset(array[..., :3], resolution=16), machine=QUIET, **SHORT)
+    assert plain.config.images[1:] == (16, "pad", "auto")
+    with pytest.raises(UserError, match="a Dataset is taken as it is; leave fit out"):
+        lddr.train(own, fit="pad", machine=QUIET, **SHORT)
+
+
+def test_a_run_from_before_fit_was_a_setting_opens_and_goes_on(pictures, tmp_path):
+    """Its config.json has no such settings: it saw stretched pictures on black, and still does."""
+    folder, _ = pictures
+    settings = {"resolution": 16, "out": tmp_path / "runs", "machine": QUIET, **SHORT}
+    lddr.train(str(folder), fit="legacy", **settings)
+    (path,) = (tmp_path / "runs").iterdir()
+    run_folder = RunFolder(path)
+    facts = json.loads(run_folder.config_file.read_text())
+    for name in ("fit", "background"):
+        del facts["settings"][name]
+    run_folder.config_file.write_text(json.dumps(facts))
+    assert run_folder.config.run_name == path.name
+    assert not run_folder.dataset.images([0])[0, 0, 0].any()
+    assert not lddr.Trained.load(path).read(folder)[0, 0, 0].any()
+    run_folder.scores_file.unlink()  # as if it had been stopped
+    lddr.train(str(folder), fit="legacy", **settings)
+    assert run_folder.is_finished
+    lddr.train(str(folder), **settings)  # prepared otherwise: another run
+    assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
 def test_a_kept_run_is_found_again(tmp_path, images):

@@ -32,6 +32,7 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     )
     usual = at_this | {"resolution": usual["resolution"]}
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
+    own["fit"] = config.fit or ("legacy" if usual["fit"] else None)
     flags = {name: value for name, value in own.items() if value != usual[name]}
     if config.supervision and config.dataset not in datasets:  # whose default depends on how many images are labelled
         flags["labels"] = config.supervision.labels

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from lddr import schedules
+from lddr.data import FITS
 from lddr.errors import UserError, hint
 from lddr.latents.family import LatentFamily, latents
 from lddr.models import models
@@ -96,9 +97,27 @@ class Config(Settings):
     resolution: int | None = setting(
         None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
     )
+    fit: str | None = setting(
+        None,
+        "How your own pictures become square: pad (the default), crop or stretch; legacy prepares them as versions "
+        "without this setting did.",
+        kind=str,
+        choices=FITS,
+    )
+    background: str = setting(
+        "auto",
+        "Colour behind your own pictures where they are transparent, and around padded ones: a name or #rrggbb; auto "
+        "takes black or white, whichever shows the pictures better, and pads with the colour of their edge.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.fit == "legacy":  # what runs had before there was the setting, and what other datasets have
+            object.__setattr__(self, "fit", None)
+        if self.background != "auto":
+            from lddr.data.pictures import as_hex
+
+            object.__setattr__(self, "background", as_hex(self.background))
         if self.objective.needs_densities and not self.latent.has_densities:
             raise UserError(
                 f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
@@ -109,6 +128,11 @@ class Config(Settings):
     def model(self) -> str:
         """The name of this point of the grid."""
         return models.name_of(self.latent.name, self.objective.name)
+
+    @property
+    def images(self) -> tuple[str, int | None, str | None, str]:
+        """What `load_dataset` needs to know."""
+        return self.dataset, self.resolution, self.fit, self.background
 
     @property
     def parts(self) -> dict[str, Settings]:
@@ -138,6 +162,8 @@ class Config(Settings):
                 training=Training(**settings["training"]),
                 supervision=settings["supervision"] and Supervision(**BEFORE | settings["supervision"]),
                 resolution=settings["resolution"],
+                fit=settings.get("fit"),
+                background=settings.get("background", "auto"),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
@@ -215,18 +241,23 @@ def configure(
     latent: str | None = None,
     objective: str | None = None,
     supervision: str | None = None,
+    own_side: int | None = None,
     **settings: Any,
 ) -> Config:
     """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
-    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run.
+    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_side`
+    is the size that your own images have, as `natural_side` says: a preset makes them smaller, never larger.
     """
-    from lddr.data.load import one_name
+    from lddr.data.dataset import datasets
+    from lddr.data.load import as_it_is, one_name
     from lddr.presets import preset_settings
 
     dataset = one_name(dataset)
     name = models.chosen(model, latent, objective)
     point, given = models[name], {key: value for key, value in settings.items() if value is not None}
+    if dataset in datasets and (given.get("fit", "legacy"), given.get("background", "auto")) != ("legacy", "auto"):
+        raise as_it_is(dataset)
     loss = None if supervision is None else Supervision(supervision)
     base = Config(dataset, point.family(), point.goal(), supervision=loss)
     if loss is not None:
@@ -234,7 +265,7 @@ def configure(
     known = {each for part in base.parts.values() for each in rules_of(part)}
     rules = rules_of(Config) | rules_of(point.family)
     asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
-    offered = preset_settings(preset, point, dataset, **asked)
+    offered = preset_settings(preset, point, dataset, **asked, own_side=own_side)
     usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 

@@ -67,9 +67,9 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
-        """The codes of images."""
+        """The codes of images, prepared as those of `fit` were."""
         check_is_fitted(self)
-        return self.trained_.represent(X)
+        return self.trained_.represent(X, resize=True)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
         """The images of codes."""

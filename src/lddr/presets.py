@@ -30,22 +30,32 @@ PAPERS_RESOLUTION = 64
 
 
 def preset_settings(
-    preset: str, model: Model, dataset: str, resolution: int | None = None, num_latents: int | None = None
+    preset: str,
+    model: Model,
+    dataset: str,
+    resolution: int | None = None,
+    num_latents: int | None = None,
+    own_side: int | None = None,
 ) -> dict[str, Any]:
     """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
 
-    `resolution` and `num_latents` are those that were asked for. Quick runs keep the paper's balance: a reconstruction
-    is a sum over pixels, of which a small picture has fewer. The D-VAE's discrete peers have settings and a balance of
-    their own.
+    `resolution` and `num_latents` are those that were asked for; `own_side` is the size of a user's own images, which
+    are not enlarged. Quick runs keep the paper's balance: a reconstruction is a sum over pixels, of which a small
+    picture has fewer. The D-VAE's discrete peers have settings and a balance of their own.
     """
     name = SAME_SETTINGS.get(dataset, dataset)
     if preset not in PRESETS:
         raise UserError(f"unknown preset {preset!r}; {hint(preset, PRESETS)}there are: {', '.join(PRESETS)}")
-    asked = {} if num_latents is None else {"num_latents": num_latents}
+    asked: dict[str, Any] = {} if num_latents is None else {"num_latents": num_latents}
+    asked |= {} if name in datasets else {"fit": "pad"}
     if preset == "paper":
+        if resolution is None and own_side not in (None, PAPERS_RESOLUTION):
+            resolution = asked["resolution"] = own_side
         settings = peers_training(model, dataset) | PAPER.get(name, {}) | asked
         return settings | peers_balance(model, dataset, resolution, settings)
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
     side = resolution or settings.get("resolution", PAPERS_RESOLUTION)
+    if resolution is None and own_side is not None and own_side < side:
+        side = asked["resolution"] = own_side
     settings = settings | asked | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
     return settings | peers_balance(model, dataset, side, settings)

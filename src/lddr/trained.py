@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,9 +16,11 @@ from torch import Tensor
 from lddr.arrays import as_array
 from lddr.config import Config, changed, configure
 from lddr.data.columns import factor_table_of
-from lddr.data.dataset import Dataset
-from lddr.data.in_memory import ArrayDataset, as_images
-from lddr.data.load import load_dataset
+from lddr.data.dataset import Dataset, datasets
+from lddr.data.in_memory import ArrayDataset, arranged, as_images, pictures_of
+from lddr.data.load import load_dataset, own_side
+from lddr.data.own_images import prepared
+from lddr.data.pictures import Preparation, arrangement, as_bytes, as_hex, natural_side, size_of
 from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
@@ -36,14 +38,27 @@ from lddr.training.loop import Stopped
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
+Paths = str | Path | Iterable[str | Path]
 
 
 class Trained:
-    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats."""
+    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats.
 
-    def __init__(self, config: Config, vae: VAE, image_shape: tuple[int, int, int], folder: Path | None = None) -> None:
+    Wherever images go in, paths of pictures may, too; and with `resize=True` images of any size and with any channels
+    are prepared as the pictures it was trained on.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        vae: VAE,
+        image_shape: tuple[int, int, int],
+        folder: Path | None = None,
+        background: str | None = None,
+    ) -> None:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
+        self._background = background
         self._adversary: Adversary | None = None
 
     @property
@@ -57,27 +72,44 @@ class Trained:
         self.vae.to(chosen_device(str(device)))
         return self
 
+    @property
+    def preparation(self) -> Preparation:
+        """What is done with pictures before they are encoded."""
+        fit = "pad" if self.config.dataset in datasets else self.config.fit
+        return Preparation.of(self.image_shape, fit, self.config.background).on(self._background)
+
     def __repr__(self) -> str:
         values = f" of {self.vae.family.active.shape[1]} values" if self.is_discrete else ""
         size, where = "x".join(map(str, self.image_shape)), f", from {self.folder}" if self.folder else ""
         return f"<{self.config.model}: {self.num_latents} latents{values}, {self.config.dataset} at {size}{where}>"
 
-    def represent(self, images: ArrayLike) -> NDArray[np.float32]:
+    def read(self, paths: Paths) -> NDArray[np.uint8]:
+        """Pictures of one or several files or folders, prepared as in training: (count, height, width, channels).
+
+        That covers EXIF orientation, transparency, aspect ratio, size and channels. If training met no transparent
+        pictures, those of one call get the background that shows them best.
+        """
+        given = [paths] if isinstance(paths, str | Path) else list(paths)
+        if not given:
+            raise UserError("there are no pictures to read; give at least one path")
+        return prepared(given, self.preparation)
+
+    def represent(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """The codes: the expected value of every latent, (count, latents)."""
-        return self._encoded(images, lambda latent: latent.mean)
+        return self._encoded(images, lambda latent: latent.mean, resize)
 
-    def posterior(self, images: ArrayLike) -> NDArray[np.float32]:
+    def posterior(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """Discrete: the probability of every value, (count, latents, values); Gaussian: mean and variance."""
-        return self._encoded(images, self.config.latent.posterior)
+        return self._encoded(images, self.config.latent.posterior, resize)
 
-    def categories(self, images: ArrayLike) -> NDArray[np.int64]:
+    def categories(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.int64]:
         """The most probable category of every latent: (count, latents)."""
         self._need_categories()
-        return self.posterior(images).argmax(axis=2)
+        return self.posterior(images, resize).argmax(axis=2)
 
-    def reconstruct(self, images: ArrayLike) -> NDArray[np.float32]:
+    def reconstruct(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """Images through the codes and back."""
-        return self.decode(self.represent(images))
+        return self.decode(self.represent(images, resize))
 
     @torch.no_grad()
     def decode(self, codes: ArrayLike) -> NDArray[np.float32]:
@@ -89,9 +121,9 @@ class Trained:
         pictures = [self.vae.decoder(part.to(self.device)).sigmoid().cpu() for part in values.split(CHUNK)]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
-    def traverse(self, image: ArrayLike, latent: int) -> NDArray[np.float32]:
+    def traverse(self, image: ArrayLike | str | Path, latent: int, resize: bool = False) -> NDArray[np.float32]:
         """The image with one latent at each of its active categories (Gaussian: from -2 to 2), the others kept."""
-        code = self.represent(as_array(image)[np.newaxis])
+        code = self.represent(image if isinstance(image, str | Path) else as_array(image)[np.newaxis], resize)
         values = self.values_of(latent)
         codes = np.repeat(code, len(values), axis=0)
         codes[:, latent] = values
@@ -116,6 +148,7 @@ class Trained:
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
         facts = {"format": FORMAT, "settings": self.config.as_dict(), "image_shape": list(self.image_shape)}
+        facts["background"] = self._background
         save_model(RunFolder(folder).model_file, module_tensors("vae", self.vae), facts)
 
     @classmethod
@@ -126,13 +159,13 @@ class Trained:
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
         with foreign(path, "a model of lddr", "train it again or copy it again"):
-            config, shape = _described(upgraded(facts, path))
+            config, shape, background = _described(upgraded(facts, path))
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
                 check_fit("vae", module_tensors("vae", VAE(shape, config.latent, config.networks)), tensors)
             vae = VAE(shape, config.latent, config.networks)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
-        return cls(config, vae, shape, place)
+        return cls(config, vae, shape, place, background)
 
     @classmethod
     def from_pretrained(cls, name: str | Path, revision: str | None = None, token: str | None = None) -> "Trained":
@@ -181,10 +214,24 @@ class Trained:
         return adversary
 
     @torch.no_grad()
-    def _encoded(self, images: ArrayLike, take: Callable[[Latent], Tensor]) -> NDArray[Any]:
-        pictures = as_images(images, self.image_shape)
-        here = as_tensor(pictures, torch.device("cpu"))
-        return torch.cat([take(self.vae.encode(part.to(self.device))).cpu() for part in here.split(CHUNK)]).numpy()
+    def _encoded(self, images: ArrayLike | Paths, take: Callable[[Latent], Tensor], resize: bool) -> NDArray[Any]:
+        array = self._array(images)
+        if array.shape[1:] != self.image_shape and not resize:
+            size = ", ".join(map(str, self.image_shape))
+            raise UserError(
+                f"expected images of shape (count, {size}), got {array.shape}; resize=True prepares them as in training"
+            )
+        preparation = self.preparation.seeing(pictures_of(array))
+        parts = (array[first : first + CHUNK] for first in range(0, max(1, len(array)), CHUNK))
+        return np.concatenate([take(self.vae.encode(self._tensor(part, preparation))).cpu().numpy() for part in parts])
+
+    def _array(self, images: Any) -> NDArray:
+        return arranged(self.read(images) if _are_paths(images) else images)
+
+    def _tensor(self, images: NDArray, preparation: Preparation) -> Tensor:
+        if images.shape[1:] != self.image_shape:
+            images = preparation.of_images(as_bytes(images))
+        return as_tensor(as_images(images, self.image_shape), self.device)
 
     def _values(self, codes: NDArray) -> NDArray[np.float32]:
         if not np.issubdtype(codes.dtype, np.integer):
@@ -200,14 +247,21 @@ class Trained:
             raise UserError(f"{self.config.latent.title} latents have no categories; give values of latents as floats")
 
 
-def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int]]:
-    """The settings of a model and the shape of its images, as its file tells them."""
+def _are_paths(images: Any) -> bool:
+    if isinstance(images, list | tuple):
+        return bool(images) and all(isinstance(each, str | Path) for each in images)
+    return isinstance(images, str | Path)
+
+
+def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int], str | None]:
+    """The settings of a model, the shape of its images and the colour behind them, as its file tells them."""
     height, width, channels = map(operator.index, facts["image_shape"])
-    return Config.from_dict(facts["settings"]), (height, width, channels)
+    background = facts.get("background")
+    return Config.from_dict(facts["settings"]), (height, width, channels), background and as_hex(background)
 
 
 def train(
-    dataset: str | Dataset | ArrayLike,
+    dataset: str | Path | Dataset | ArrayLike,
     model: str | None = None,
     preset: str = "paper",
     out: str | Path | None = None,
@@ -222,6 +276,10 @@ def train(
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
     with the step and the values of every line of the log; what it raises ends the training.
 
+    Your own images, in files or an array, are scaled to `resolution` if it is given. Otherwise they keep their size if
+    a network takes it, or get the nearest one up to 64x64; the quick preset makes them 32x32 at most. A `Dataset` is
+    taken as it is.
+
     `factors` are labels of an array of images: an array of shape (images,) or (images, factors), a DataFrame, or a dict
     of columns. A value that is NaN, None or "" is unknown, and so is -1 in a column without other negative numbers. All
     known labels supervise the training (`labels` draws fewer), latent i by factor i, with the loss that `supervision`
@@ -234,19 +292,11 @@ def train(
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
-    if factors is not None and isinstance(dataset, str | Dataset):
+    if factors is not None and isinstance(dataset, str | Path | Dataset):
         raise UserError("factors are labels of an array of images; put those of a folder into its factors.csv")
-    if isinstance(dataset, str):
-        name, loaded = dataset, None
-    else:
-        loaded = dataset if isinstance(dataset, Dataset) else _in_memory(dataset, factors)
-        name = loaded.name
-        settings["resolution"] = loaded.image_shape[0]  # whatever the preset says, these are the images
     if factors is not None and "supervision" not in settings:
         settings["supervision"] = _usual_supervision(model, settings)
-    config = configure(model, name, preset, **settings)
-    if loaded is None:
-        loaded = load_dataset(name, config.resolution)
+    config, loaded = _chosen(dataset, model, preset, settings, factors)
     is_few = factors is not None or not loaded.space.is_complete
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
@@ -256,7 +306,7 @@ def train(
             return run(config, place, machine, loaded)
         from lddr.seeds import train_seeds
 
-        in_memory = None if isinstance(dataset, str) else loaded
+        in_memory = None if isinstance(dataset, str | Path) else loaded
         return train_seeds(config, seeds, place, machine, in_memory, card=out is not None)
 
     if out is not None:
@@ -271,14 +321,6 @@ def train(
         return trained
 
 
-def _in_memory(images: ArrayLike, factors: Any) -> ArrayDataset:
-    """An array of images with its labels, if there are any."""
-    pictures = as_array(images)
-    return ArrayDataset(
-        pictures, None if factors is None else factor_table_of(factors, len(pictures) if pictures.ndim else 0)
-    )
-
-
 def _usual_supervision(model: str | None, settings: dict[str, Any]) -> str:
     """The loss on labels that a user gives without a word on the loss."""
     family = models[models.chosen(model, settings.get("latent"), settings.get("objective"))].family
@@ -286,3 +328,32 @@ def _usual_supervision(model: str | None, settings: dict[str, Any]) -> str:
     if loss is None:
         raise UserError(f"{family.name} latents have no loss for labels; set supervision=None to train without them")
     return loss
+
+
+def _chosen(
+    dataset: Any, model: str | None, preset: str, settings: dict[str, Any], factors: Any
+) -> tuple[Config, Dataset]:
+    """The settings of a training, and its images."""
+    if isinstance(dataset, str | Path):
+        side = own_side(str(dataset)) if settings.get("resolution") is None else None
+        config = configure(model, str(dataset), preset, own_side=side, **settings)
+        return config, load_dataset(*config.images)
+    if isinstance(dataset, Dataset):
+        return configure(model, dataset.name, preset, **settings | _made(dataset, settings)), dataset
+    array = as_array(dataset)
+    side = natural_side([size_of(array.shape)]) if arrangement(array.shape) else None
+    config = configure(model, "array", preset, own_side=side, **settings)
+    space = None if factors is None else factor_table_of(factors, len(array) if array.ndim else 0)
+    images = ArrayDataset(array, space, config.resolution or side, config.fit, config.background)
+    return replace(config, dataset=images.name, resolution=images.image_shape[0]), images
+
+
+def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a dataset says of its images, whatever the preset does."""
+    for name in ("fit", "background"):
+        if settings.get(name) is not None:
+            raise UserError(f"a Dataset is taken as it is; leave {name} out, or give it where the dataset is made")
+    made = dataset.preparation
+    if made is None or made.fit is None or dataset.name in datasets:
+        return {"resolution": dataset.image_shape[0], "fit": "legacy"}
+    return {"resolution": dataset.image_shape[0], "fit": made.fit, "background": made.padding or "auto"}

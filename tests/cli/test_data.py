@@ -52,7 +52,26 @@ def test_show_writes_a_picture(name, tmp_path, capsys):
 def test_show_takes_your_own_images(tmp_path, capsys):
     np.savez(tmp_path / "mine.npz", images=np.zeros((3, 32, 32), np.uint8))
     main(["data", "show", str(tmp_path / "mine.npz"), "-o", str(tmp_path / "mine.png")])
-    assert "<mine: 3 images 64x64x1, no factors>" in capsys.readouterr().out
+    assert "<mine: 3 images 32x32x1, no factors>" in capsys.readouterr().out
+
+
+def test_show_says_and_draws_how_pictures_are_prepared(tmp_path, capsys):
+    (tmp_path / "mine").mkdir()
+    Image.new("RGBA", (40, 20), (0, 0, 200, 255)).save(tmp_path / "mine" / "a.png")
+
+    def corner(*options):
+        main(["data", "show", str(tmp_path / "mine"), "-o", str(tmp_path / "mine.png"), *options])
+        with Image.open(tmp_path / "mine.png") as sheet:
+            return sheet.getpixel((sheet.width - 10, sheet.height - 10)), capsys.readouterr().out
+
+    pixel, said = corner("--resolution", "16", "--background", "#ff8800")
+    assert pixel == (255, 136, 0)
+    assert "1 picture of 40x20 pixels is read at 16x16 in colour; those that are not square are padded" in said
+    pixel, said = corner("--fit", "crop")
+    assert pixel == (0, 0, 200)
+    assert "is read at 32x32 in colour; those that are not square are cropped" in said
+    error = mistake(["data", "show", "circles", "--fit", "crop"], capsys)
+    assert "circles has images of its own; fit and background are for your own pictures" in error
 
 
 def test_show_refuses_what_is_no_picture_before_it_draws(tmp_path, capsys):
@@ -185,7 +204,7 @@ def test_clean_asks_before_it_removes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", Mock(side_effect=["y"]))
     main(["data", "clean"])
     out = capsys.readouterr().out
-    assert f"12.4 kB  {made}\n" in out
+    assert f"3.2 kB  {made}\n" in out
     assert f"2.0 kB  {left}\n" in out
     assert not made.exists()
     assert not left.exists()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lddr.data import array_files as module
-from lddr.data.array_files import Hdf5Array, NpzArray, array_in
+from lddr.data.array_files import Hdf5Array, NpyArray, NpzArray, array_in
 from lddr.errors import UserError
 
 SHAPE = (50, 6, 5)
@@ -49,6 +49,16 @@ def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypa
     assert array.shape == SHAPE
     assert max(map(len, chunks)) <= rows_at_once
     np.testing.assert_array_equal(np.concatenate(chunks), IMAGES)
+
+
+def test_an_npy_file_is_one_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", IMAGES)
+    array = NpyArray(tmp_path / "a.npy")
+    assert (array.shape, array.dtype, array.key) == (SHAPE, np.uint8, "a.npy")
+    np.testing.assert_array_equal(np.concatenate([chunk.copy() for chunk in array.chunks()]), IMAGES)
+    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"a\.npy: expected 50x6x5 uint8 under 'a\.npy', found 1499 bytes of data"):
+        NpyArray(tmp_path / "a.npy")
 
 
 def test_only_a_plain_npz_is_mapped_in_place(path: Path) -> None:

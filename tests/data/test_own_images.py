@@ -29,12 +29,12 @@ def test_pictures_are_sorted_scaled_and_coloured(tmp_path):
         flat(tmp_path, name, colour)
     (tmp_path / "notes.txt").write_text("no picture")
     dataset = load_dataset(str(tmp_path))
-    assert dataset.image_shape == (64, 64, 3)
+    assert dataset.image_shape == (32, 32, 3)
     assert len(dataset) == 4
     assert dataset.space.names == ()
     colours = [[200, 0, 0], [0, 200, 0], [0, 0, 200], [0, 0, 200]]
     assert np.allclose(dataset.images([0, 1, 2, 3]).mean(axis=(1, 2)), colours, atol=3)
-    assert dataset.batch(0, 0, 5).shape == (5, 64, 64, 3)
+    assert dataset.batch(0, 0, 5).shape == (5, 32, 32, 3)
 
 
 def test_grey_pictures_give_one_channel_and_one_coloured_among_them_gives_three(tmp_path):
@@ -45,18 +45,193 @@ def test_grey_pictures_give_one_channel_and_one_coloured_among_them_gives_three(
     assert load_dataset(str(tmp_path)).images([0, 2])[:, 5, 5].tolist() == [[100] * 3, [10, 20, 30]]
 
 
-def test_what_is_transparent_becomes_black_and_16_bits_become_8(tmp_path):
-    flat(tmp_path / "clear", "a.png", (250, 250, 250, 0), mode="RGBA")
-    assert not load_dataset(str(tmp_path / "clear")).images([0]).any()
-    (tmp_path / "deep").mkdir()
-    Image.fromarray(np.full((64, 64), 0x8000, np.uint16)).save(tmp_path / "deep" / "a.png")
-    assert np.all(load_dataset(str(tmp_path / "deep")).images([0]) == 0x80)
+def half(colour, mode="RGBA", size=(16, 16)):
+    """The left half in a colour, the right one transparent."""
+    picture = Image.new("RGBA", size, (*colour, 0))
+    picture.paste((*colour, 255), (0, 0, size[0] // 2, size[1]))
+    return picture if mode == "RGBA" else picture.convert(mode)
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P"])
+@pytest.mark.parametrize(("colour", "behind"), [((30, 30, 30), 255), ((220, 220, 220), 0)])
+def test_transparent_pictures_get_the_background_that_shows_them(tmp_path, mode, colour, behind):
+    half(colour, mode).save(tmp_path / "a.png")
+    dataset = load_dataset(str(tmp_path))
+    (image,) = dataset.images([0])
+    assert np.all(image[:, :8] == colour[0])
+    assert np.all(image[:, 8:] == behind)
+    assert f"transparent parts become {'white' if behind else 'black'}" in dataset.reading
+    assert np.array_equal(load_dataset(str(tmp_path)).images([0])[0], image)  # from the cache
+
+
+def test_a_palette_with_a_transparent_entry_is_transparent(tmp_path):
+    picture = Image.new("P", (16, 16), 1)
+    picture.putpalette([255, 0, 0, 0, 0, 90])
+    picture.paste(0, (8, 0, 16, 16))
+    picture.save(tmp_path / "a.png", transparency=0)
+    assert load_dataset(str(tmp_path)).images([0])[0, 0, [0, 15]].tolist() == [[0, 0, 90], [255, 255, 255]]
+
+
+def test_one_background_is_chosen_for_the_whole_folder_or_given(tmp_path):
+    for number, light in enumerate([20, 30, 250]):
+        half((light, light, light)).save(tmp_path / f"{number}.png")
+    flat(tmp_path, "opaque.png", (250, 250, 250), size=(16, 16))
+    images = load_dataset(str(tmp_path)).images(np.arange(4))
+    assert images[:, 0, 15, 0].tolist() == [255, 255, 255, 250]
+    given = load_dataset(str(tmp_path), background="#00ff00").images(np.arange(4))
+    assert given[:, 0, 15].tolist() == 3 * [[0, 255, 0]] + [[250, 250, 250]]
+
+
+def test_a_background_in_colour_makes_grey_pictures_coloured(tmp_path):
+    half((30, 30, 30), "LA").save(tmp_path / "a.png")
+    assert load_dataset(str(tmp_path)).image_shape == (16, 16, 1)
+    assert load_dataset(str(tmp_path), background="red").images([0])[0, 0, [0, 15]].tolist() == [[30] * 3, [255, 0, 0]]
+
+
+@pytest.mark.parametrize(("orientation", "corner"), [(1, (0, 0)), (3, (1, 1)), (6, (0, 1)), (8, (1, 0)), (2, (0, 1))])
+def test_photos_stand_as_the_camera_was_held(tmp_path, orientation, corner):
+    """The bright corner, top left as stored, goes where EXIF says."""
+    picture = Image.new("L", (32, 32))
+    picture.paste(255, (0, 0, 16, 16))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture.save(tmp_path / "a.jpg", exif=exif, quality=95)
+    quarters = load_dataset(str(tmp_path)).images([0])[0, ..., 0].reshape(2, 16, 2, 16).mean(axis=(1, 3))
+    assert np.unravel_index(quarters.argmax(), (2, 2)) == corner
+
+
+def test_a_rotated_photo_is_padded_as_it_is_seen(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = Image.new("RGB", (64, 32), (200, 0, 0))
+    picture.paste((0, 0, 200), (0, 0, 64, 2))
+    picture.save(tmp_path / "a.jpg", exif=exif, quality=95)  # 32 wide and 64 high for whoever looks at it
+    (image,) = load_dataset(str(tmp_path), background="white").images([0])
+    assert np.all(image[:, :16] == 255)
+    assert np.all(image[:, 48:] == 255)
+    assert image[:, 17:46, 0].min() > 150
+
+
+def test_damaged_exif_does_not_spoil_a_picture(tmp_path):
+    Image.new("L", (16, 16), 90).save(tmp_path / "a.jpg", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
+    assert np.all(load_dataset(str(tmp_path)).images([0]) == 90)
+
+
+def test_sixteen_bits_are_stretched_over_the_range_of_their_file(tmp_path):
+    ramp = np.linspace(500, 4595, 256).astype(np.uint16).reshape(16, 16)
+    Image.fromarray(ramp).save(tmp_path / "a.png")
+    Image.fromarray(ramp // 8).save(tmp_path / "b.tif")
+    assert load_dataset(str(tmp_path)).image_shape == (16, 16, 1)
+    for image in load_dataset(str(tmp_path)).images([0, 1])[..., 0]:
+        assert (image.min(), image.max()) == (0, 255)
+        assert np.all(np.diff(image.ravel().astype(int)) >= 0)
+        assert len(np.unique(image)) == 256
+
+
+@pytest.mark.parametrize("name", ["a.bmp", "a.tif", "a.TIFF", "a.gif", "a.npy", "a.png"])
+@pytest.mark.parametrize("shape", [(16, 16), (16, 16, 3)])
+def test_common_formats_are_read(tmp_path, name, shape):
+    image = np.random.default_rng(0).integers(0, 256, shape, np.uint8) // 64 * 64  # few colours, for a palette
+    if name.endswith("npy"):
+        np.save(tmp_path / name, image)
+    else:
+        Image.fromarray(image).save(tmp_path / name)
+    read = load_dataset(str(tmp_path)).images([0])[0]
+    assert read.shape[2] == (1 if image.ndim == 2 and name != "a.gif" else 3)  # a palette counts as colour
+    assert np.all(read == image.reshape(16, 16, -1))
+
+
+def test_of_a_gif_the_first_frame_counts(tmp_path):
+    frames = [Image.new("L", (16, 16), level) for level in (40, 200)]
+    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
+    assert np.all(load_dataset(str(tmp_path)).images([0]) == 40)
+
+
+@pytest.mark.parametrize(
+    ("array", "expected"),
+    [
+        (np.full((3, 16, 16), 0.2, np.float32), [51, 51, 51]),
+        (np.full((16, 16, 4), 255, np.uint8), [255, 255, 255]),
+        (np.ones((16, 16), bool), [255]),
+    ],
+)
+def test_npy_files_are_pictures_where_there_are_no_others(tmp_path, array, expected):
+    np.save(tmp_path / "a.npy", array)
+    assert load_dataset(str(tmp_path)).images([0])[0, 3, 3].tolist() == expected
+    flat(tmp_path, "b.png", 7, mode="L")
+    assert load_dataset(str(tmp_path)).images([0])[:, 3, 3].tolist() == [[7]]
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros((16, 16, 2), np.uint8), r"has the shape \(16, 16, 2\); save it as"),
+        (np.zeros(5, np.uint8), r"has the shape \(5,\); save it as"),
+        (np.full((16, 16), 7.0), "uint8 from 0 to 255 or floats from 0 to 1"),
+        (np.full((16, 16), None), "plain numbers"),
+        (np.zeros((16, 16), np.complex64), "uint8 from 0 to 255"),
+    ],
+)
+def test_npy_files_that_are_no_pictures_are_refused(tmp_path, array, sentence):
+    np.save(tmp_path / "a.npy", array, allow_pickle=True)
+    with pytest.raises(UserError, match=rf"a\.npy.*{sentence}"):
+        load_dataset(str(tmp_path))
+
+
+def test_an_npy_picture_of_too_many_pixels_is_not_read(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", np.zeros((300, 300), np.uint8))
+    monkeypatch.setattr(own_images, "MOST_PIXELS", 300 * 300 - 1)
+    with pytest.raises(UserError, match=r"a\.npy has 300x300 pixels; make it smaller"):
+        load_dataset(str(tmp_path))
+
+
+def test_pictures_that_are_not_square_are_padded_cropped_or_stretched(tmp_path):
+    picture = Image.new("RGB", (64, 32), (0, 0, 200))
+    picture.paste((200, 0, 0), (16, 0, 48, 32))
+    picture.save(tmp_path / "a.png")
+
+    def middle(fit):
+        dataset = load_dataset(str(tmp_path), 32, fit)
+        assert "those that are not square are" in dataset.reading
+        return dataset.images([0])[0, 16, :, 0]
+
+    assert np.flatnonzero(middle("pad") > 100).tolist() == list(range(8, 24))
+    assert np.flatnonzero(middle("crop") > 100).tolist() == list(range(32))
+    assert np.flatnonzero(middle("stretch") > 100).tolist() == list(range(8, 24))
+    padded = load_dataset(str(tmp_path), 32).images([0])[0]
+    assert np.array_equal(padded[:8], padded[24:])
+    assert load_dataset(str(tmp_path), 32, "stretch").images([0])[0, 2, 16, 0] > 100
+
+
+def test_what_older_runs_saw_can_be_had_again(tmp_path):
+    """The upper eight bits, no rotation, black behind what is transparent, stretched to 64x64, and no new formats."""
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    picture = Image.new("L", (20, 10))
+    picture.paste(255, (0, 0, 20, 5))
+    picture.save(tmp_path / "a.jpg", exif=exif)
+    half((30, 30, 30), "LA").save(tmp_path / "b.png")
+    Image.fromarray(np.array([[0x0100, 0x0800]], np.uint16)).save(tmp_path / "c.png")
+    Image.new("L", (16, 16)).save(tmp_path / "d.gif")
+    dataset = load_dataset(str(tmp_path), fit="legacy")
+    assert dataset.image_shape == (64, 64, 1)
+    photo, clear, deep = dataset.images(np.arange(len(dataset)))[..., 0]
+    assert photo[:20].min() > 200 > 50 > photo[44:].max()
+    assert (clear[:, 10].max(), clear[:, 60].max()) == (30, 0)
+    assert deep.max() <= 10  # 8, and what the filter adds
 
 
 def test_a_picture_of_the_right_size_is_taken_as_it_is(tmp_path):
     image = np.random.default_rng(0).integers(256, size=(32, 32, 3), dtype=np.uint8)
     Image.fromarray(image).save(tmp_path / "a.png")
     assert np.array_equal(load_dataset(str(tmp_path), resolution=32).images([0])[0], image)
+
+
+def test_pictures_keep_a_size_that_networks_take(tmp_path):
+    for number, (size, side) in enumerate([(128, 128), (40, 64), (20, 32)]):  # the median of 20, 40 and 128 is 40
+        flat(tmp_path, f"{number}.png", 5, size=(size, size), mode="L")
+        assert load_dataset(str(tmp_path)).image_shape == (side, side, 1)
+    assert load_dataset(str(tmp_path), resolution=64).image_shape == (64, 64, 1)
 
 
 def test_a_changed_folder_is_read_again(tmp_path):
@@ -149,6 +324,24 @@ def test_arrays_in_any_common_form(tmp_path, save, saved, expected):
     assert np.array_equal(dataset.images(np.arange(6)), expected)
 
 
+def test_an_npy_file_of_images_is_a_dataset(tmp_path):
+    np.save(tmp_path / "mine.npy", IMAGES.transpose(0, 3, 1, 2))
+    dataset = load_dataset(str(tmp_path / "mine.npy"))
+    assert (dataset.name, dataset.space.names) == ("mine", ())
+    assert np.array_equal(dataset.images(np.arange(6)), IMAGES)
+    np.save(tmp_path / "flat.npy", IMAGES[0, 0, 0])
+    with pytest.raises(UserError, match=r"flat\.npy.*has the shape \(3,\); save it as"):
+        load_dataset(str(tmp_path / "flat.npy"))
+
+
+def test_arrays_with_transparency_and_of_sixteen_bits(tmp_path):
+    clear = np.stack([np.asarray(half((30, 30, 30)))] * 3)
+    np.savez(tmp_path / "clear.npz", images=clear)
+    assert load_dataset(str(tmp_path / "clear.npz")).images([2])[0, 0, [0, 15]].tolist() == [[30] * 3, [255] * 3]
+    np.savez(tmp_path / "deep.npz", images=np.arange(512, dtype=np.uint16).reshape(2, 16, 16))
+    assert np.array_equal(load_dataset(str(tmp_path / "deep.npz")).images([1]).ravel(), np.arange(256))
+
+
 def test_arrays_are_scaled_too(tmp_path):
     np.savez(tmp_path / "mine.npz", images=np.full((2, 40, 50, 1), 77, np.uint8))
     assert np.all(load_dataset(str(tmp_path / "mine.npz")).images([0, 1]) == 77)
@@ -170,7 +363,7 @@ def test_factors_in_an_archive(tmp_path):
     ("arrays", "sentence"),
     [
         ({"pictures": IMAGES}, "'images'"),
-        ({"images": IMAGES[0, 0]}, r"save it as \(images, height, width, 1 or 3\)"),
+        ({"images": IMAGES[0, 0]}, r"save it as \(images, height, width, 1, 3 or 4 channels\)"),
         ({"images": IMAGES.astype(float)}, "uint8 from 0 to 255 or floats from 0 to 1"),
         ({"images": IMAGES.astype(object)}, "plain numbers"),
         ({"images": IMAGES, "factors": np.zeros((5, 2), int)}, r"save it as \(6 images, factors\)"),
@@ -192,7 +385,7 @@ def test_what_is_not_there_or_not_images_is_a_sentence(tmp_path):
     with pytest.raises(UserError, match="no images in"):
         load_dataset(str(tmp_path))
     (tmp_path / "a.txt").write_text("")
-    with pytest.raises(UserError, match=r"neither a folder of images nor an \.npz file"):
+    with pytest.raises(UserError, match=r"neither a folder of images nor an \.npz or \.npy file"):
         load_dataset(str(tmp_path / "a.txt"))
     with pytest.raises(UserError, match="16x16 up to 128x128"):
         load_dataset(str(tmp_path), resolution=1000)

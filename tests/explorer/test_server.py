@@ -171,13 +171,13 @@ def test_a_picture_that_would_fill_the_memory_is_refused(address, tokens):
 def test_many_pictures_at_once_do_not_hold_up_the_others(root, tokens, monkeypatch):
     go, at_once, most = threading.Event(), 0, []
 
-    def slow(content, shape):
+    def slow(content, preparation):
         nonlocal at_once
         at_once += 1
         most.append(at_once)
         go.wait(60)
         at_once -= 1
-        return from_upload(content, shape)
+        return from_upload(content, preparation)
 
     monkeypatch.setattr(server, "from_upload", slow)
     sent = as_png(IMAGES.images([5])[0, :, :, 0])

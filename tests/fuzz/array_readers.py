@@ -61,6 +61,11 @@ def damaged_npz(name: str, content: bytes, random: Random) -> bytes:
     return buffer.getvalue()
 
 
+def damaged_npy(name: str, content: bytes, random: Random) -> bytes:
+    """A whole array with a header that lies, or another one."""
+    return _lying_member(content, random)
+
+
 def _damaged_member(content: bytes, random: Random) -> bytes:
     return mutated(content, random, is_text=random.random() < 0.3)
 
@@ -112,10 +117,14 @@ def images_npz() -> Files:
     return {"plain.npz": npz(**arrays), "packed.npz": npz(pack=True, **arrays)}
 
 
-def read_images_npz(folder: Path) -> None:
-    for name in ("plain.npz", "packed.npz"):
+def images_npy() -> Files:
+    return {"clear.npy": npy(pixels(6, 16, 16, 4)), "deep.npy": npy(pixels(6, 20, 24).astype(np.uint16) * 50)}
+
+
+def read_images(folder: Path) -> None:
+    for path in sorted(folder.glob("*.np?")):
         with at(folder):
-            dataset = OwnImages(folder / name, 16)
+            dataset = OwnImages(path, 16)
             looked_at(dataset)
             dataset.content()
 
@@ -144,5 +153,6 @@ def read_cache(folder: Path) -> None:
 READERS = (
     Reader("cache", lambda: {"some.npy": npy(pixels(*SHAPE))}, read_cache),
     Reader("codes", codes, read_both_codes, damaged_npz),
-    Reader("npz", images_npz, read_images_npz, damaged_npz),
+    Reader("npy", images_npy, read_images, damaged_npy),
+    Reader("npz", images_npz, read_images, damaged_npz),
 )

@@ -23,8 +23,9 @@ from lddr.data.official import cars3d, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import HDF5, Shapes3D
 from lddr.data.own_images import OwnImages
+from lddr.data.pictures import Preparation
 from lddr.explorer.pictures import from_upload
-from tests.fuzz.array_readers import GENERATOR, at, damaged_npz, looked_at, npz, pixels
+from tests.fuzz.array_readers import GENERATOR, at, damaged_npy, damaged_npz, looked_at, npy, npz, pixels
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader
 
@@ -134,9 +135,9 @@ def read_norb(folder: Path) -> None:
             list(smallnorb._matrix(folder / name, *kind))
 
 
-def picture(kind: str, mode: str = "RGB") -> bytes:
+def picture(kind: str, mode: str = "RGB", **options: object) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(pixels(20, 24, 3)).convert(mode).save(buffer, kind)
+    Image.fromarray(pixels(20, 24, 3)).convert(mode).save(buffer, kind, **options)
     return buffer.getvalue()
 
 
@@ -146,14 +147,33 @@ def pictures() -> Files:
         "0.png": picture("PNG"),
         "1.png": picture("PNG", "P"),
         "2.png": picture("PNG", "LA"),
-        "3.jpg": picture("JPEG"),
+        "3.jpg": picture("JPEG", exif=b"Exif\0\0" + rotated()),
     }
     return named | {"factors.csv": f"file,size,shape\n{rows}\n3.jpg,1,b\n".encode()}
+
+
+def other_pictures() -> Files:
+    deep = io.BytesIO()
+    Image.fromarray(pixels(20, 24).astype(np.uint16) * 50).save(deep, "TIFF")
+    named = {
+        f"a.{kind}": picture(kind.upper(), mode) for kind, mode in (("bmp", "RGB"), ("gif", "P"), ("webp", "RGBA"))
+    }
+    return named | {"a.tif": picture("TIFF", "RGBA", compression="tiff_lzw"), "b.tif": deep.getvalue()}
+
+
+def rotated() -> bytes:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return exif.tobytes()
 
 
 def read_pictures(folder: Path) -> None:
     with at(folder.parent):
         looked_at(OwnImages(folder, 16))
+
+
+def arrays_as_pictures() -> Files:
+    return {"0.npy": npy(pixels(20, 24)), "1.npy": npy(pixels(20, 24, 4)), "2.npy": npy(pixels(3, 16, 16) / 255)}
 
 
 def uploads() -> Files:
@@ -163,7 +183,7 @@ def uploads() -> Files:
 def read_uploads(folder: Path) -> None:
     for path in sorted(folder.glob("a.*")):
         if path.is_file():
-            from_upload(path.read_bytes(), (16, 16, 3))
+            from_upload(path.read_bytes(), Preparation((16, 16, 3)))
 
 
 ROBOT = "mpi3d_toy/mpi3d_toy.npz"
@@ -173,6 +193,8 @@ READERS = (
     Reader("dsprites", sprites, partial(read_official, SmallSprites), damaged_npz),
     Reader("mpi3d", lambda: {ROBOT: npz(images=pixels(6, 64, 64, 3))}, read_robot, damaged_npz),
     Reader("pictures", pictures, read_pictures),
+    Reader("pictures-npy", arrays_as_pictures, read_pictures, damaged_npy),
+    Reader("pictures-other", other_pictures, read_pictures),
     Reader("shapes3d", lambda: {HDF5: hdf5(pack=False)}, partial(read_official, SmallShapes)),
     Reader("shapes3d-packed", lambda: {HDF5: hdf5(pack=True)}, partial(read_official, SmallShapes)),
     Reader("smallnorb", norb, read_norb),

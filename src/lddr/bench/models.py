@@ -47,7 +47,7 @@ def _step(model: str, dataset: str, preset: str, settings: dict[str, Any]) -> Ca
 
 def next_step(config: Config) -> Callable[[], int]:
     """Goes on by a step whenever it is called, and returns 1."""
-    loaded = warmed(load_dataset(config.dataset, config.resolution))
+    loaded = warmed(load_dataset(*config.images))
     learner = Learner(config, loaded, torch.device("cpu"))
     feed, steps = Feed(learner, loaded), count()
 

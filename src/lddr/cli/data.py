@@ -7,6 +7,7 @@ from tyro.conf import arg
 from tyro.extras import SubcommandApp
 
 from lddr.cli.app import LEFT_OUT, Name, Names, app
+from lddr.data import FITS
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def list_(markdown: bool = False) -> None:
     for kind in _kinds():
         shown.add_row(*_facts(kind), _here(kind))
     Console().print(shown)
-    Console().print("\nYour own images: give the path of a folder or an .npz file instead of a name.", style="dim")
+    Console().print("\nYour own images: give the path of a folder, .npz or .npy file instead of a name.", style="dim")
 
 
 def markdown_table() -> str:
@@ -80,14 +81,20 @@ def show(
     out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE", help_behavior_hint=LEFT_OUT)] = None,
     seed: int = 0,
     resolution: Annotated[int | None, arg(metavar="PIXELS", help_behavior_hint=LEFT_OUT)] = None,
+    fit: Annotated[str, arg(metavar=f"{{{','.join(FITS)}}}")] = FITS[0],
+    background: Annotated[str, arg(metavar="COLOUR")] = "auto",
 ) -> None:
     """Draw a dataset as one picture: a row for each factor, that factor varied, and random images.
 
+    Of your own images it says how they are read.
+
     Args:
-        name: A dataset from `lddr data list`, or a folder or .npz file of your own images.
+        name: A dataset from `lddr data list`, or a folder, .npz or .npy file of your own images.
         out: Where to write the picture; NAME.png when left out.
         seed: Which random images to show.
         resolution: Pixels per side, where the dataset can be drawn at several.
+        fit: How your own pictures become square.
+        background: Colour behind your own pictures where they are transparent, and around padded ones.
 
     """
     from lddr.data.load import load_dataset
@@ -96,11 +103,11 @@ def show(
 
     if out is not None and out.suffix.lower() not in PICTURES:
         raise UserError(f"cannot tell what kind of picture {out} is; end its name in {', '.join(PICTURES)}")
-    dataset = load_dataset(name, resolution)
+    dataset = load_dataset(name, resolution, fit, background)
     out = out or Path(f"{dataset.name}.png")
     with written_whole(out) as draft:
         factor_sheet(dataset, seed).save(draft)
-    print(f"{dataset!r}, {dataset.origin}", f"written: {out}", sep="\n")
+    print(f"{dataset!r}, {dataset.origin}", *filter(None, [dataset.reading]), f"written: {out}", sep="\n")
 
 
 @data.command

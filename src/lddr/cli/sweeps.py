@@ -84,10 +84,10 @@ def sweep(
 def _check_that_images_are_here(study: "Study") -> None:
     from lddr.data.load import load_dataset, why_missing
 
-    for name, resolution in dict.fromkeys((config.dataset, config.resolution) for config in study.configs):
-        if why := why_missing(name):
+    for images in dict.fromkeys(config.images for config in study.configs):
+        if why := why_missing(images[0]):
             raise UserError(why)
-        load_dataset(name, resolution)  # refuses a size it has not, before a run is begun
+        load_dataset(*images)  # refuses a size it has not, before a run is begun
 
 
 def _summary(outcome: "Outcome", out: Path) -> str:

@@ -169,7 +169,7 @@ def train(
         model: A name from `lddr models`.
         latent: A latent family instead of a model's name: gaussian, categorical, …
         objective: An objective instead of a model's name: elbo, beta, factor, tc, …
-        dataset: A name from `lddr data list`, or a folder or .npz file of your own images.
+        dataset: A name from `lddr data list`, or a folder, .npz or .npy file of your own images.
         seeds: Train so many seeds, from --seed on, on all cores, and choose one without labels.
         preset: The paper's settings, or quick ones for a laptop.
         out: Where the run's folder goes.
@@ -182,15 +182,17 @@ def train(
         quiet: Show no progress.
     """
     from lddr.config import changed, configure
-    from lddr.data.load import is_path, load_dataset
+    from lddr.data.load import is_path, load_dataset, own_side
 
     if pictures is not None and dataset is not None:
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
     name, images = pictures or dataset or "dsprites", None
-    config = configure(model, name, preset, latent=latent, objective=objective, **vars(settings))
+    side = own_side(name) if settings.resolution is None else None
+    names = {"latent": latent, "objective": objective}
+    config = configure(model, name, preset, **names, own_side=side, **vars(settings))
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if config.supervision is not None and settings.labels is None and is_path(name):
-        images = load_dataset(name, config.resolution)
+        images = load_dataset(*config.images)
         if not images.space.is_complete:
             config = changed(config, {"labels": images.space.num_labelled})
     if seeds != 1:

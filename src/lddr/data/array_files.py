@@ -1,4 +1,4 @@
-"""One array inside an .npz or HDF5 file: its shape and type from the header, its content in chunks, never whole."""
+"""One array of an .npz, .npy or HDF5 file: its shape and type from the header, its content in chunks, never whole."""
 
 import struct
 import zipfile
@@ -64,11 +64,14 @@ def array_in(path: Path, key: str) -> StoredArray:
     return Hdf5Array(path, key) if path.suffix in HDF5_SUFFIXES else NpzArray(path, key)
 
 
-class NpzArray(StoredArray):
-    """An array in an .npz archive. No object is ever unpickled."""
+class NpyArray(StoredArray):
+    """The array of an .npy file, called as the file. No object is ever unpickled."""
+
+    def __init__(self, path: Path, key: str | None = None) -> None:
+        super().__init__(path, key or path.name)
 
     def _header(self) -> tuple[Shape, np.dtype]:
-        with self._opened() as (self._info, file):
+        with self._opened() as (length, file):
             beginning = file.read(LONGEST)
         try:
             header = header_of(beginning)
@@ -78,7 +81,7 @@ class NpzArray(StoredArray):
         if header.dtype.hasobject or header.in_fortran_order:
             found = "Python objects" if header.dtype.hasobject else "Fortran order"
             raise damaged(self.path, f"the array {self.key!r} to hold plain numbers in C order", found)
-        self._start, size = header.start, self._info.file_size - header.start
+        self._start, size = header.start, length - header.start
         if size != size_of(header):
             wanted = f"{described(header.shape, header.dtype)} under {self.key!r}"
             raise damaged(self.path, wanted, f"{size} bytes of data")
@@ -103,6 +106,16 @@ class NpzArray(StoredArray):
             buffer[filled : filled + len(piece)] = piece
             filled += len(piece)
 
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[int, IO[bytes]]]:
+        """Header and values, and how many bytes they are."""
+        with foreign(self.path, "a whole .npy file"), self.path.open("rb") as file:
+            yield self.path.stat().st_size, file
+
+
+class NpzArray(NpyArray):
+    """An array in an .npz archive."""
+
     def mapped(self) -> MappedImages | None:
         if self._info.compress_type != zipfile.ZIP_STORED:
             return None
@@ -116,15 +129,15 @@ class NpzArray(StoredArray):
             return MappedImages(self.path, self.shape, start)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[zipfile.ZipInfo, IO[bytes]]]:
+    def _opened(self) -> Iterator[tuple[int, IO[bytes]]]:
         with foreign(self.path, "a whole .npz archive"), zipfile.ZipFile(self.path) as archive:
             name = f"{self.key}.npy"
             if name not in archive.namelist():
                 names = ", ".join(sorted(archive.namelist())) or "nothing"
                 raise damaged(self.path, f"an array {self.key!r}", names.replace(".npy", ""))
-            info = member_of(archive, name)
-            with archive.open(info) as file:
-                yield info, file
+            self._info = member_of(archive, name)
+            with archive.open(self._info) as file:
+                yield self._info.file_size, file
 
 
 class Hdf5Array(StoredArray):

@@ -96,7 +96,7 @@ def _resident() -> int:
 
 
 def converted(
-    name: str, sources: Iterable[Path], version: int, shape: Shape, chunks: Callable[[], Iterable[Chunk]]
+    name: str, sources: Iterable[Path], version: object, shape: Shape, chunks: Callable[[], Iterable[Chunk]]
 ) -> MappedImages:
     """The array `chunks` gives piece by piece, from the cache; written there first unless these sources already were.
 
@@ -125,7 +125,7 @@ def _is_in_the_making(path: Path) -> bool:
         return True
 
 
-def _fingerprint(sources: Iterable[Path], version: int) -> str:
+def _fingerprint(sources: Iterable[Path], version: object) -> str:
     """Names a conversion: other files, changed files or another way to convert give another name."""
     facts = list(map(_facts, sources))
     return hashlib.sha256(repr((facts, version)).encode()).hexdigest()[:16]

@@ -3,13 +3,16 @@
 import hashlib
 import zlib
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.factors import FactorSpace
 from lddr.registry import Registry
+
+if TYPE_CHECKING:
+    from lddr.data.pictures import Preparation
 
 Images = NDArray[np.uint8]  # (images, height, width, channels), 0 … 255
 
@@ -25,6 +28,8 @@ class Dataset(ABC):
     image_shape: tuple[int, int, int]  # height, width, channels
     path: str | None = None  # of own images that were read from a folder or a file: where that is, absolute
     is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
+    preparation: "Preparation | None" = None  # how pictures of a user's own became these images
+    reading: str | None = None  # the same in a sentence
 
     @abstractmethod
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
@@ -74,6 +79,11 @@ def as_floats(images: Images) -> NDArray[np.float32]:
     floats = images.astype(np.float32)
     floats *= np.float32(1 / 255)
     return floats
+
+
+def content_of(space: FactorSpace, checksum: int) -> str:
+    """A checksum of images, extended by the factors of all of them."""
+    return f"{zlib.crc32(space.content(), checksum):08x}"
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:

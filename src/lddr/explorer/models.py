@@ -6,7 +6,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from lddr.data.dataset import Dataset, datasets, stream
-from lddr.data.own_images import SUFFIXES
+from lddr.data.own_images import pictures_among
 from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
@@ -55,16 +55,16 @@ def images_of(run: RunFolder) -> Dataset:
     name, count = run.dataset_place, run.images.get("images")
     path = Path(name).expanduser()
     if name not in datasets and path.exists():
-        _check_place(path, count if type(count) is int else 0)
+        _check_place(path, count if type(count) is int else 0, is_legacy=run.config.fit is None)
     return run.dataset
 
 
-def _check_place(path: Path, count: int) -> None:
+def _check_place(path: Path, count: int, is_legacy: bool) -> None:
     """A file, or a folder with no more pictures than the run saw, found out without walking far or reading any."""
     here = path.resolve()
     if not path.is_file() and (not path.is_dir() or here == Path(here.anchor) or Path.home().is_relative_to(here)):
         raise UserError(f"{path} is no place for the images of a run")
     most = min(10 * count + 10_000, MOST_FILES)  # there may be other things beside the pictures
     found = list(islice((name for _, folders, files in os.walk(path) for name in (*folders, *files)), most + 1))
-    if len(found) > most or sum(name.lower().endswith(SUFFIXES) and name[0] != "." for name in found) > count:
+    if len(found) > most or len(pictures_among(map(Path, found), is_legacy)) > count:
         raise UserError(f"{path} holds more than the {count:,} images of this run; put it back as it was")

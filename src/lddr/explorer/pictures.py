@@ -5,9 +5,9 @@ from io import BytesIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
-from lddr.data.pictures import flattened
+from lddr.data.pictures import Preparation
 from lddr.errors import UserError
 
 PICTURE_FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG", "image/webp": "WEBP", "image/bmp": "BMP"}
@@ -39,17 +39,14 @@ def strip(pictures: NDArray[np.uint8]) -> Pixels:
     return np.concatenate(list(pictures), axis=1)
 
 
-def from_upload(content: bytes, shape: tuple[int, int, int]) -> Pixels:
-    """What somebody sent, in the size and the channels a model knows; what is transparent becomes black."""
-    height, width, channels = shape
+def from_upload(content: bytes, preparation: Preparation) -> Pixels:
+    """What somebody sent, prepared as the pictures that a model was trained on."""
     try:
         with Image.open(BytesIO(content), formats=tuple(PICTURE_FORMATS.values())) as picture:
             if picture.width * picture.height > MOST_PIXELS:
                 raise UserError(f"this picture has {picture.width}x{picture.height} pixels; send a smaller one")
-            flat = flattened(ImageOps.exif_transpose(picture), channels)
-            scaled = flat.resize((width, height), Image.Resampling.LANCZOS)
+            return preparation.of_picture(picture)
     except UserError:
         raise
     except Exception as error:  # foreign bytes
         raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error
-    return np.asarray(scaled).reshape(shape)

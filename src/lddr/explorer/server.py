@@ -30,6 +30,7 @@ from lddr.runs.index import Run
 if TYPE_CHECKING:
     import uvicorn
 
+    from lddr.data.pictures import Preparation
     from lddr.explorer.open_model import OpenModel
 
 STATIC = Path(__file__).parent / "static"
@@ -129,7 +130,7 @@ class Answers:
     async def encode(self, request: Request) -> Response:
         """A picture that is sent, or one of the dataset's by number or by factors."""
         if _kind(request) in PICTURE_FORMATS:
-            picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.image_shape))
+            picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.preparation))
             return BrowserJSON(await self._ask(request, lambda opened: opened.sent(picture)))
         choice = await _question(request)
         return BrowserJSON(await self._ask(request, lambda opened: opened.of_dataset(choice)))
@@ -143,14 +144,14 @@ class Answers:
         wanted = [question.get(name) for name in ("values", "latent", "count")]
         return _picture(await self._ask(request, lambda opened: png(opened.traversal(*wanted))))
 
-    async def _uploaded(self, request: Request, shape: tuple[int, int, int]) -> Pixels:
-        """A picture that is sent, in a shape; a few are taken at once, and decoded one after the other."""
+    async def _uploaded(self, request: Request, preparation: "Preparation") -> Pixels:
+        """A picture that is sent, prepared; a few are taken at once, and decoded one after the other."""
         if self._uploads >= MOST_UPLOADS:
             raise HTTPException(503, "many pictures are being sent at the moment; send this one again")
         self._uploads += 1
         try:
             content = await _body(request, LARGEST_UPLOAD)
-            return await asyncio.get_running_loop().run_in_executor(self._decoder, from_upload, content, shape)
+            return await asyncio.get_running_loop().run_in_executor(self._decoder, from_upload, content, preparation)
         finally:
             self._uploads -= 1
 

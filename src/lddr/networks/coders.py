@@ -11,6 +11,7 @@ from math import prod, sqrt
 import torch
 from torch import Tensor, nn
 
+from lddr.data import SIDES
 from lddr.errors import UserError
 from lddr.networks.layers import (
     BroadcastConvolution,
@@ -22,7 +23,6 @@ from lddr.networks.layers import (
 
 ImageShape = tuple[int, int, int]  # height, width, channels
 Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with weights
-RESOLUTIONS = (16, 32, 64, 128)
 SMALLEST = 4  # side of the encoder's last and the decoder's first image
 
 
@@ -177,6 +177,6 @@ def _level_kernels(kernels: Sequence[int], levels: int) -> list[int]:
 
 def _check_resolution(image_shape: ImageShape) -> None:
     height, width, _ = image_shape
-    if height != width or height not in RESOLUTIONS:
-        known = ", ".join(f"{size}x{size}" for size in RESOLUTIONS)
+    if height != width or height not in SIDES:
+        known = ", ".join(f"{size}x{size}" for size in SIDES)
         raise UserError(f"no network for images of {height}x{width} pixels; resize them to one of {known}")

@@ -36,11 +36,13 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     """
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
-    seen = dataset or load_dataset(config.dataset, config.resolution)
+    seen = dataset or load_dataset(*config.images)
     if folder.is_finished:
         folder.check(seen)
         return folder.path
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
+    if seen.reading and not machine.quiet:
+        say(seen.reading)
     learner = _learner(config, machine, seen)
     feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
     if not machine.quiet:
@@ -93,6 +95,7 @@ def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine)
     config, dataset = learner.config, feed.dataset
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
+    facts["background"] = dataset.preparation and dataset.preparation.background
     if learner.adversary is not None:
         save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
     save_model(folder.model_file, module_tensors("vae", learner.vae), facts)

@@ -151,7 +151,7 @@ class RunFolder:
         is_own = place not in datasets and self.images.get("origin") == "your own"
         if is_own and not os.path.exists(absolute(place)):  # noqa: PTH110 (takes any name)
             raise UserError(self._why_no_images(place))
-        dataset = loaded(place, self.config.resolution)
+        dataset = loaded(place, *self.config.images[1:])
         self.check(dataset)
         return dataset
 
@@ -315,18 +315,18 @@ def _with_names(settings: Content) -> Content:
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
-def loaded(name: str, resolution: int | None) -> "Dataset":
+def loaded(name: str, resolution: int | None, fit: str | None = None, background: str = "auto") -> "Dataset":
     """A dataset, kept for the next run on it; a relative path may lead elsewhere by then."""
     from lddr.data.load import absolute
 
-    return _loaded(absolute(name), resolution)
+    return _loaded(absolute(name), resolution, fit, background)
 
 
 @lru_cache(maxsize=4)
-def _loaded(name: str, resolution: int | None) -> "Dataset":
+def _loaded(name: str, resolution: int | None, fit: str | None, background: str) -> "Dataset":
     from lddr.data.load import load_dataset
 
-    return load_dataset(name, resolution)
+    return load_dataset(name, resolution, fit, background)
 
 
 def _identity(dataset: "Dataset") -> Content:

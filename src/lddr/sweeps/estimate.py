@@ -138,7 +138,7 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
 
     if why_missing(config.dataset):
         return None
-    dataset = warmed(load_dataset(config.dataset, config.resolution))
+    dataset = warmed(load_dataset(*config.images))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

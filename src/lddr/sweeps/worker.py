@@ -85,7 +85,7 @@ def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
         with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
             trained = not folder.is_finished
         if dataset is None:
-            dataset = loaded(order.config.dataset, order.config.resolution)
+            dataset = loaded(*order.config.images)
         run(order.config, order.out, order.machine, dataset)
         if order.metrics:
             jobs, device = order.machine.threads or 1, order.machine.device
