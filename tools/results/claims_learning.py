@@ -16,8 +16,8 @@ from lddr.runs.index import Run
 
 FROZEN = """\
 "At first" is the mean over the first hundred steps, for the confidence before the first. On `dsprites` the KL is large
-by then and falls before it rises: [dark pictures](../docs/training.md#dark-and-light-images) make all latents settle on one
-category at first, and what some models keep of it until the end carries nothing."""
+by then and falls before it rises: [dark images](../docs/training.md#dark-and-light-images) make all latents settle on
+one category at first, and what some models keep of it until the end carries nothing."""
 RATIO = """\
 Sample efficiency is a ratio, the accuracy from 100 labels over that from 10 000, so a model that gains much from many
 labels has a small one. Rank correlations that tell whether it is the few labels or the many, added when the verdict was

@@ -32,8 +32,8 @@ INTRODUCTION = """\
 Networks of width 32 at 64x64 that are to be trained for 300 000 steps, as far as they have got, one seed each: a look
 at whether it still matters later how the weights begin, no evidence of who is ahead. Information is what the categories
 of a D-VAE tell of 1 000 images; the rest of its KL is the price of categories that are used unevenly, as
-[dark pictures](../docs/training.md#dark-and-light-images) can leave them. It and the losses below were added when the KL had
-been seen."""
+[dark images](../docs/training.md#dark-and-light-images) can leave them. It and the losses below were added when the KL
+had been seen."""
 APART = """\
 How far apart the two beginnings are in MIG, at first and now, beside how far apart two seeds are that begin alike (the
 median over pairs of the small models of `families`): what is no further apart than those may be chance. That yardstick

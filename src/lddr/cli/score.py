@@ -79,7 +79,7 @@ def evaluate(
     from lddr.metrics.fitting import check_jobs
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.pretrained import located
-    from lddr.runs.tables import print_runs
+    from lddr.runs.tables import default_columns, known_scores, print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
     settings = parsed(changes)
@@ -108,7 +108,9 @@ def evaluate(
             continue
         found[folder] = {name: scores["metrics"][name] for name in wanted}
     if len(found) > SIDE_BY_SIDE:
-        print_runs(list(map(read_run, found)), ["run", "dataset", "model", "seed", *wanted])
+        scored = list(map(read_run, found))
+        settings_that_differ = [column for column in default_columns(scored) if column not in known_scores(scored)]
+        print_runs(scored, [*settings_that_differ, *wanted])
     elif found:
         _show({folder.name: entries for folder, entries in found.items()}, metrics)
     if found:

@@ -76,7 +76,10 @@ def evaluate_run(
     dataset: Dataset | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
-    """Score a finished run and keep the scores in its scores.json; what is there with the same settings is kept."""
+    """Score a finished run and keep every score in its scores.json as soon as it is known.
+
+    What is there with the same settings is not computed again.
+    """
     from lddr.trained import Trained
 
     run = RunFolder(folder)
@@ -96,8 +99,8 @@ def evaluate_run(
         run.check(dataset)
     images = dataset or run.dataset
     with TaskBars(quiet) as bars, cores(jobs):
-        found = _evaluated(images, trained.represent, missing, bins, bars, resampling, trained)
-    return run.add_scores(found)
+        _evaluated(images, trained.represent, missing, bins, bars, resampling, trained, keep=run.add_scores)
+    return run.scores
 
 
 def _evaluated(
@@ -108,8 +111,9 @@ def _evaluated(
     bars: TaskBars,
     resampling: Bootstrap,
     trained: "Trained | None" = None,
+    keep: Callable[[Entries], object] | None = None,
 ) -> Entries:
-    """Plan, encode, score."""
+    """Plan, encode, score; `keep` is called with every entry as soon as it is there."""
     seed = resampling.seed
     common = draw_settings(seed, bins)
     space, left_out = scorable(dataset.space, bins)
@@ -127,7 +131,7 @@ def _evaluated(
 
     is_supervised = trained is not None and trained.config.supervision is not None
     few = of_few_labels(space, "images", is_supervised)
-    return entries_of(chosen, result, common, left_out, bars, resampling, few)
+    return entries_of(chosen, result, common, left_out, bars, resampling, few, keep)
 
 
 def of_few_labels(space: FactorSpace, what: str, is_supervised: bool = False) -> dict[str, Any]:
@@ -155,6 +159,7 @@ def entries_of(
     bars: TaskBars,
     resampling: Bootstrap | None = None,
     few: Mapping[str, Any] = MappingProxyType({}),
+    keep: Callable[[Entries], object] | None = None,
 ) -> Entries:
     """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first.
 
@@ -170,6 +175,8 @@ def entries_of(
             entries[metric.name]["factors_left_out"] = left_out
         if metric.labels and entry["score"] is not None:
             entries[metric.name] |= few
+        if keep is not None:  # before it is shown: what was printed is not lost if the next metric is interrupted
+            keep({metric.name: entries[metric.name]})
         bars.line(f"{metric.name:20} {in_words(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 

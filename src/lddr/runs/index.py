@@ -4,13 +4,14 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lddr.console import say
 from lddr.errors import UserError, hint
 from lddr.files import written_whole
 from lddr.foreign import content_of, reason_of
@@ -125,12 +126,18 @@ def gather(roots: Iterable[str | Path]) -> list[Run]:
     return list(runs.values())
 
 
-def finished_runs(roots: Iterable[Path]) -> list[Path]:
-    """The folders that are runs, finished or not, and all finished runs below folders that hold runs."""
+def finished_runs(roots: Sequence[Path]) -> list[Path]:
+    """The folders that are runs, and all finished runs below folders that hold runs.
+
+    Of several folders that are runs, those that still train are skipped with a sentence: somebody wrote runs/icons_*.
+    """
     found: dict[Path, None] = {}
     for root in roots:
-        if RunFolder(root).is_run:
-            found[root] = None
+        if (run := RunFolder(root)).is_run:
+            if run.state == "training" and len(roots) > 1:
+                say(f"{root} is not finished and is skipped")
+            else:
+                found[root] = None
         else:
             found |= {run.folder: None for run in list_runs(root) if run.state == "finished"}
     if not found:

@@ -29,6 +29,11 @@ def default_columns(runs: Sequence[Run], sort: str | None = None) -> list[str]:
     return ["run", *state, "dataset", "model", *knobs, *seed, *by, *scores]
 
 
+def known_scores(runs: Sequence[Run]) -> set[str]:
+    """The names of all scores that some run has."""
+    return {name for run in runs for name in run.scores}
+
+
 def print_runs(runs: Sequence[Run], columns: Sequence[str] = (), sort: str | None = None) -> None:
     """Print these columns, or as many of the usual ones as fit, and say which do not.
 
