@@ -2,6 +2,7 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -227,6 +228,16 @@ def test_mistakes_are_one_sentence(folder, tmp_path, capsys, arguments, message)
     assert (folder / "scores.json").read_bytes() == before
 
 
+def test_a_score_is_kept_before_the_next_metric_begins(folder, monkeypatch):
+    def interrupted(*given, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("lddr.metrics.gap"), "_looked_up", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate_run(folder, ["mig", "gap"], settings={"mig": {"samples": 200}}, quiet=True)
+    assert kept(folder)["metrics"].keys() == {"mig"}
+
+
 def test_the_command_shows_a_table_and_says_where_it_is_kept(folder, capsys):
     main(
         [
@@ -257,6 +268,20 @@ def test_all_finished_runs_below_a_folder_are_scored_and_listed(folder, tmp_path
     score = kept(tmp_path / "other" / "deeper")["metrics"]["mig"]["score"]
     assert shown.count(f"{score:.3f}") == 4
     assert not (tmp_path / "copy-0" / "scores.json").exists()
+
+
+def test_an_unfinished_run_among_several_is_skipped_and_a_table_shows_what_differs(folder, tmp_path, capsys):
+    runs = [shutil.copytree(folder, tmp_path / f"copy-{copy}") for copy in range(5)]
+    (runs[0] / "scores.json").unlink()
+    facts = json.loads((runs[1] / "config.json").read_text())
+    facts["settings"]["training"]["batch_size"] += 1
+    (runs[1] / "config.json").write_text(json.dumps(facts))
+    main(["evaluate", *map(str, runs), "--metrics", "mig", "--set", "mig.samples=200", "--jobs", "1"])
+    said = capsys.readouterr()
+    assert f"{runs[0]} is not finished and is skipped" in said.err
+    assert said.out.splitlines()[0].split()[-2:] == ["batch_size", "mig"]
+    with pytest.raises(SystemExit):  # asked for by name
+        main(["evaluate", str(runs[0])])
 
 
 def test_a_dataset_of_another_shape_is_refused(folder):

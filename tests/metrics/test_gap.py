@@ -4,6 +4,7 @@ import torch
 
 from lddr.bench.launch import Launches
 from lddr.data.dataset import stream
+from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.metrics.gap import bootstrap, gap
@@ -41,6 +42,17 @@ def test_the_gap_is_what_the_public_functions_of_the_model_give(trained):
     assert np.isclose(result.entropy, -(posterior * np.log(posterior)).sum(2).mean(), rtol=1e-4)
     assert result.interval[0] <= result.score <= result.interval[1]
     assert result.settings == {"batches": 3, "batch_size": 8, "variant": "paper"}
+
+
+def test_an_image_that_is_drawn_often_is_looked_at_once(trained):
+    few = ArrayDataset(CIRCLES.images(np.arange(0, 1600, 160)))
+    shown = []
+    few.images = lambda numbers, generator=None: shown.extend(numbers) or ArrayDataset.images(few, numbers)
+    result = gap(trained, few, 5, batches=40, batch_size=8)
+    assert sorted(shown) == list(range(10))  # of 320 draws
+    drawn = np.concatenate([few.space.sample(stream(5, "gap", number), 8) for number in range(40)])
+    one_by_one = [gap(trained, ArrayDataset(few._images[[number]]), 0, 1, 1).reconstruction_hard for number in drawn]
+    assert np.isclose(result.reconstruction_hard, np.mean(one_by_one), rtol=1e-5)
 
 
 def test_a_model_that_is_discrete_already_has_no_gap(trained):

@@ -81,13 +81,13 @@ def _looked_up(
     """The rows of all batches, from one look at each distinct image."""
     drawn = np.stack([dataset.space.sample(stream(seed, "gap", number), batch_size) for number in range(batches)])
     distinct, places = np.unique(drawn, return_inverse=True)
-    rows = []
+    rows = []  # where the model is, read at the end
     for first in range(0, len(distinct), batch_size):
         part = distinct[first : first + batch_size]
-        rows.append(_batch(trained, dataset.images(part), None, 0.0).cpu().double().numpy())
+        rows.append(_batch(trained, dataset.images(part), None, 0.0))
         if told is not None:
             told(len(part) / len(distinct))
-    return np.concatenate(rows)[places.reshape(drawn.shape)]
+    return np.concatenate([row.cpu().double().numpy() for row in rows])[places.reshape(drawn.shape)]
 
 
 def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> "Tensor":
