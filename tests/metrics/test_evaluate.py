@@ -232,7 +232,7 @@ def test_a_score_is_kept_before_the_next_metric_begins(folder, monkeypatch):
     def interrupted(*given, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("lddr.metrics.gap"), "_looked_up", interrupted)
+    monkeypatch.setattr(import_module("lddr.metrics.gap"), "_batch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         evaluate_run(folder, ["mig", "gap"], settings={"mig": {"samples": 200}}, quiet=True)
     assert kept(folder)["metrics"].keys() == {"mig"}
