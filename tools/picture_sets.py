@@ -52,7 +52,7 @@ def letters() -> Arrays:
 
 
 def emoji() -> Arrays:
-    """Two thousand emoji on white; nobody knows their factors."""
+    """Two thousand emoji on white, without factors."""
     font = ImageFont.truetype(FONTS / "truetype/noto/NotoColorEmoji.ttf", 109)
     blocks = (range(0x1F300, 0x1F650), range(0x1F680, 0x1F700), range(0x1F900, 0x1FA00), range(0x2600, 0x27C0))
     pictures = []

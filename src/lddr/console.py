@@ -194,7 +194,7 @@ class TaskBars:
     def task(self, description: str, total: float = 1.0) -> Iterator[Callable[[float], None]]:
         """For one task; advance it by amounts that add up to the total.
 
-        The time left is told by how fast it went so far, as long as it goes, never by how long it should take.
+        The time left is estimated from the measured speed so far, never from how long a task should take.
         """
         begun, done = perf_counter(), 0.0
         due, speed, task = begun + EVERY["tasks"], Speed(), self._bars.add_task(description, total=total)

@@ -13,7 +13,7 @@ PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "br
 # mean brightness: without it, the latents of discrete models saturate within a hundred steps on dark or light images.
 # Torch's initial weights are used where they help (docs/training.md). With ten latents on `rooms`, three encode the
 # red, green and blue of each hue: as many latents as factors are better there.
-# A discriminator of width 1,000 beside networks of width 16 would take four fifths of the time.
+# With networks of width 16, a discriminator of width 1,000 would take four fifths of the time.
 FAST = {"learning_rate": 1e-3, "schedule": "cosine", "mean_bias": True, "discriminator_width": 256}
 SHORT = FAST | {"width": 16, "initialiser": "uniform"}
 SMALL = SHORT | {"resolution": 32}

@@ -105,7 +105,7 @@ def test_a_rotated_photo_is_padded_as_it_is_seen(tmp_path):
     exif[0x0112] = 6
     picture = Image.new("RGB", (64, 32), (200, 0, 0))
     picture.paste((0, 0, 200), (0, 0, 64, 2))
-    picture.save(tmp_path / "a.jpg", exif=exif, quality=95)  # 32 wide and 64 high for whoever looks at it
+    picture.save(tmp_path / "a.jpg", exif=exif, quality=95)  # 32 wide and 64 high as people see it
     (image,) = load_dataset(str(tmp_path), background="white").images([0])
     assert np.all(image[:, :16] == 255)
     assert np.all(image[:, 48:] == 255)
