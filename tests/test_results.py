@@ -199,7 +199,7 @@ def test_a_run_is_scored_at_the_steps_it_reached(tool, tmp_path, monkeypatch):
 
     assert not tool["long"].told()
     (first,) = gathered(200)
-    before, later = gathered(300)
+    before, later = gathered(320)
     assert before == first < later < 400
     tool["long"].gather(list_runs(tmp_path / "runs"))  # nothing new
     last = tool["long"].kinds()["dvae", "truncated"][-1]

@@ -21,6 +21,7 @@ from tests.metrics.parity.traps import TRAPS  # noqa: E402
 VALUES, PAGE = ROOT / "tests" / "metrics" / "parity" / "values.json", ROOT / "docs" / "parity.md"
 MODELS = {
     "gap": "the paper, §3.3: tests/metrics/test_gap.py works it out again from the model's public functions",
+    "elbo": "Kingma & Welling 2014: tests/metrics/test_elbo.py holds it against log p(x), summed over all codes",
     "pipe": "DAVA (ICLR 2023): tests/metrics/test_pipe.py has models whose answer is known",
 }
 

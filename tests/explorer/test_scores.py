@@ -18,7 +18,7 @@ def test_the_report_tells_scores_reasons_and_details(tmp_path):
     assert rows["mig"]["score"] == 0.4
     assert rows["gap"]["reason"] == "no categories"
     assert rows["dci"]["details"] == {"completeness": 0.6}
-    assert told["training"] == {"elbo": -3.0}
+    assert told["training"] == {"elbo_noiseless": -3.0}
     assert told["information"]["factors"] == ["shape", "x"]
 
 

@@ -82,7 +82,7 @@ def checkpoints() -> Files:
 def read_checkpoints(folder: Path) -> None:
     found = checkpoint.load_newest(folder / "checkpoint", lambda said: None)
     if found is not None:
-        _check_origin(found, "abc", RunFolder(folder))
+        _check_origin(found, "abc", 100, RunFolder(folder))
 
 
 @cache

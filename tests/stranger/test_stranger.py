@@ -12,7 +12,8 @@ import requests
 
 pytestmark = pytest.mark.xdist_group("stranger")  # in one process: the commands are run once
 HERE = Path(__file__).parent
-SMALL = ["--dataset", "stripes", "--num-latents", "3", "--num-stairs", "4", "--width", "4", "--steps", "30"]
+SMALL = ["--dataset", "stripes", "--num-latents", "3", "--num-stairs", "4", "--width", "4", "--steps", "100"]
+SMALL += ["--mean-bias", "--learning-rate", "0.01"]  # so that something is learned in so few
 
 
 @pytest.fixture(scope="module")

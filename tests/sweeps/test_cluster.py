@@ -194,7 +194,9 @@ def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undi
     strange, foreign, good = (tmp_path / config.run_name for config in STUDY.configs[:3])
     foreign.mkdir()
     spoilt = Learner(STUDY.configs[0], load_dataset("circles", 16), torch.device("cpu")).tensors()
-    checkpoint.save(strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {})  # nobody expects that
+    checkpoint.save(
+        strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {"format": 2}
+    )  # nobody expects that
     shutil.copy(undisturbed / good.name / "config.json", foreign)
     study = Study("failing", STUDY.configs[:3], STUDY.metrics)
     outcome = run_study(study, tmp_path, options(cluster.address, retries=1))

@@ -308,7 +308,6 @@ def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypa
 
     with monkeypatch.context() as patch, pytest.raises(UserError, match="has vanished while it trained"):
         patch.setattr("lddr.runs.carry_out.bounds", remove)
-        patch.setattr("lddr.runs.carry_out._say_if_nothing_is_learned", lambda *given: None)
         run(config, tmp_path, QUIET)
     assert not RunFolder(folder).is_finished
     run(config, tmp_path, QUIET)

@@ -90,7 +90,7 @@ def test_the_loop_reads_nothing_before_the_line_of_its_log(tmp_path, monkeypatch
         train(learner, feed, RunFolder(tmp_path), machine)
     assert len(taken) == LOG_EVERY
     assert sum(counter.reads.values()) == 1
-    assert counter.copies == {"_to_copy": 4}  # one block: images, noise, permutations, schedules
+    assert counter.copies == {"_to_copy": 5}  # one block: images, noise, permutations, schedules; images to watch
 
 
 def test_a_learner_that_waits_would_be_found_out():

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from lddr.data.factors import UNKNOWN
 from lddr.errors import UserError
 from lddr.settings import Settings, claims, setting
 
@@ -87,6 +84,10 @@ class Supervision(Settings):
 
         The guess is the best one for the labels that train and one more of every value, as any may come up.
         """
+        import numpy as np
+
+        from lddr.data.factors import UNKNOWN
+
         space = dataset.space
         train, validation = (space.factors_of(images) for images in self.split(dataset))
 
