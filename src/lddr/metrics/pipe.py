@@ -25,7 +25,7 @@ class PipeResult(Result):
     accuracy: float  # on images that the judge was not trained on
 
 
-@metric("pipe", "PIPE", seconds=400)
+@metric("pipe", "PIPE", seconds=100)
 def pipe(
     trained: "Trained",
     dataset: Dataset,
