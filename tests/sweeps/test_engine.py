@@ -125,6 +125,18 @@ def test_a_cluster_that_is_not_there_is_a_sentence(address):
             pass
 
 
+def test_a_machine_too_busy_to_start_ray_is_a_sentence(monkeypatch):
+    def too_slow(**_):
+        raise Exception("The current node timed out during startup.\nMore")
+
+    monkeypatch.setattr("ray.init", too_slow)
+    with pytest.raises(
+        UserError, match=r"cannot reach Ray at this machine \(The current node timed out during startup"
+    ):
+        with connected(Options()):
+            pass
+
+
 def test_a_batch_system_that_ends_a_sweep_is_a_ctrl_c():
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt), engine._sigterm_is_ctrl_c():

@@ -275,7 +275,7 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         _knock(address or "")
         ray.init(**where, log_to_driver=False, logging_level="ERROR")
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises that itself when a busy machine starts it too slowly
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"cannot reach Ray at {address or 'this machine'} ({reason}); see docs/cluster.md") from error
     ray._private.worker._worker_logs_enabled = False  # else every lost worker is a paragraph on stdout
