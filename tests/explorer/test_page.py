@@ -107,6 +107,17 @@ def test_the_gap_is_drawn_at_first_where_every_run_has_one(own_site, own_root):
     assert own_site.page.get_by_label("Across axis").input_value() == "gap"
 
 
+def test_the_elbo_of_an_older_run_is_shown_as_what_it_is(own_site, own_root, tokens):
+    scores = json.loads((own_root / "vae" / "scores.json").read_text())
+    older = {"elbo": scores["training"]["elbo_noiseless"], "kl": scores["training"]["kl"]}
+    (own_root / "vae" / "scores.json").write_text(json.dumps(scores | {"training": older}))
+    own_site.open(f"model/{tokens['vae']}")
+    facts = own_site.page.locator(".facts li").all_inner_texts()
+    assert [fact for fact in facts if fact.startswith("elbo")] == [f"elbo_noiseless {older['elbo']:.3f}"]
+    own_site.open()
+    assert own_site.page.get_by_label("Across axis").input_value() == "elbo_noiseless"  # which all with a MIG have
+
+
 @pytest.mark.parametrize("name", ["dvae", "vae", "masked"])
 def test_moving_a_slider_changes_the_picture(site, tokens, name):
     site.open(f"model/{tokens[name]}")
