@@ -195,7 +195,7 @@ class Trained:
         return push(self, repo_id, private, token, revision, license)
 
     def adversary(self) -> Adversary | None:
-        """The network its objective trained beside it, where it has one: that of the run's folder, read once."""
+        """The discriminator that its objective trained, where it has one: read once from the run's folder."""
         if self._adversary is None:
             self._adversary = self._read_adversary()
         if self._adversary is not None:
