@@ -3,15 +3,18 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from lddr import schedules
 from lddr.data import FITS
 from lddr.errors import UserError, hint
-from lddr.latents.family import LatentFamily, latents
+from lddr.latents import latents
+from lddr.likelihoods import likelihoods
 from lddr.models import models
-from lddr.objectives.objective import Objective, objectives
+from lddr.networks import decoders, encoders
+from lddr.objectives import objectives
+from lddr.parts import Choice
 from lddr.settings import Described, Settings, claims, described, flattened, rules_of, setting
 from lddr.training.supervision import Supervision
 
@@ -24,8 +27,10 @@ class Networks(Settings):
     kernels: tuple[int, ...] = setting(
         (4, 4, 4, 4), "Of the encoder's four convolutions; 4,4,2,2 is what the authors' code has.", at_least=2
     )
+    depth: int = setting(2, "Residual blocks per level, of networks that have them.", at_least=1)
+    encoder: str = setting("convolution", "Network that encodes images; convolution is the paper's.")
     decoder: str = setting(
-        "deconvolution", "The broadcast decoder is the paper's for circles.", choices=("deconvolution", "broadcast")
+        "deconvolution", "Network that decodes; deconvolution is the paper's, broadcast the paper's for circles."
     )
     initialiser: str = setting(
         "truncated",
@@ -35,6 +40,10 @@ class Networks(Settings):
     mean_bias: bool = setting(
         False, "Initialise the decoder's output bias to the mean image brightness, so that no latent has to learn it."
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = encoders[self.encoder], decoders[self.decoder]  # refuses unknown names
 
 
 @dataclass(frozen=True)
@@ -89,11 +98,12 @@ class Config(Settings):
     """A run: data x latent x networks x objective, supervision, and how it is trained."""
 
     dataset: str
-    latent: LatentFamily
-    objective: Objective
+    latent: Choice
+    objective: Choice
     networks: Networks = field(default_factory=Networks)
     training: Training = field(default_factory=Training)
     supervision: Supervision | None = None
+    likelihood: Choice = field(default_factory=lambda: likelihoods["bernoulli"]())
     resolution: int | None = setting(
         None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
     )
@@ -135,7 +145,7 @@ class Config(Settings):
         return self.dataset, self.resolution, self.fit, self.background
 
     @property
-    def parts(self) -> dict[str, Settings]:
+    def parts(self) -> dict[str, Any]:
         """The settings by the part of the run they belong to."""
         found = {part: getattr(self, part) for part in PARTS}
         return {part: settings for part, settings in found.items() if settings is not None} | {"config": self}
@@ -145,8 +155,9 @@ class Config(Settings):
         return json.loads(json.dumps(self._nested()))
 
     def _nested(self) -> dict[str, Any]:
-        plain, names = asdict(self), {"latent": self.latent.name, "objective": self.objective.name}
-        return {"model": self.model} | plain | {part: {"name": name} | plain[part] for part, name in names.items()}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {name: asdict(value) if is_dataclass(value) else value for name, value in values.items()}
+        return {"model": self.model} | plain | {part: values[part].as_dict() for part in CHOICES}
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> "Config":
@@ -164,6 +175,7 @@ class Config(Settings):
                 resolution=settings["resolution"],
                 fit=settings.get("fit"),
                 background=settings.get("background", "auto"),
+                likelihood=_piece(likelihoods, settings.get("likelihood", {"name": "bernoulli"})),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
@@ -183,6 +195,7 @@ class Config(Settings):
         """
         names = {"dataset": self.dataset, "latent": self.latent.name, "objective": self.objective.name}
         names |= {"supervision": self.supervision.loss} if self.supervision else {}
+        names |= {"likelihood": self.likelihood.name} if self.likelihood.name != "bernoulli" else {}
         changes = {name: value for part in self.parts.values() for name, value in part.changes(BEFORE).items()}
         return hashlib.sha256(json.dumps(names | changes, sort_keys=True).encode()).hexdigest()[:8]
 
@@ -190,13 +203,14 @@ class Config(Settings):
     def run_name(self) -> str:
         """The run's folder: dataset, model, the settings the paper varies, seed, fingerprint."""
         plain = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in self.dataset)
-        knobs = [f"{name}={getattr(self.objective, name):g}" for name in self.objective.grid]
+        knobs = [f"{name}={self.objective.settings[name]:g}" for name in self.objective.grid]
         if self.supervision:
             knobs += [f"{self.supervision.loss}={self.supervision.labels}", f"omega={self.supervision.omega:g}"]
         return "_".join([plain.strip("-")[-40:], self.model, *knobs, f"seed={self.training.seed}", self.fingerprint])
 
 
-PARTS = ("latent", "objective", "networks", "training", "supervision")
+CHOICES = ("latent", "objective", "likelihood")  # parts with a name and settings of their own
+PARTS = (*CHOICES, "networks", "training", "supervision")
 BEFORE = {"risk_of": "image"}  # what runs had before there was a setting, where it is not the default
 for _part, _piece_of in {"networks": Networks, "training": Training, "config": Config}.items():
     claims.claim(_part, _piece_of)
@@ -217,10 +231,11 @@ def settings_of(model: str) -> dict[str, Described]:
     return described(_pieces([point.latent], [point.objective]))
 
 
-def _pieces(families: Any, goals: Any) -> Iterator[tuple[str, type]]:
+def _pieces(families: Any, goals: Any) -> Iterator[tuple[str, Any]]:
     yield from (("training", Training), ("config", Config), ("networks", Networks))
     yield from ((name, latents[name]) for name in families)
     yield from ((name, objectives[name]) for name in goals)
+    yield from ((name, likelihoods[name]) for name in likelihoods)
     yield "supervision", Supervision
 
 
@@ -241,6 +256,7 @@ def configure(
     latent: str | None = None,
     objective: str | None = None,
     supervision: str | None = None,
+    likelihood: str | None = None,
     own_side: int | None = None,
     **settings: Any,
 ) -> Config:
@@ -259,7 +275,8 @@ def configure(
     if dataset in datasets and (given.get("fit", "legacy"), given.get("background", "auto")) != ("legacy", "auto"):
         raise as_it_is(dataset)
     loss = None if supervision is None else Supervision(supervision)
-    base = Config(dataset, point.family(), point.goal(), supervision=loss)
+    shape = likelihoods[likelihood or "bernoulli"]()
+    base = Config(dataset, point.family(), point.goal(), supervision=loss, likelihood=shape)
     if loss is not None:
         loss.check(base.latent)
     known = {each for part in base.parts.values() for each in rules_of(part)}
@@ -279,8 +296,13 @@ def changed(config: Config, settings: dict[str, Any]) -> Config:
     for part, piece in config.parts.items():
         own: dict[str, Any] = {name: value for name, value in settings.items() if homes[name] == part}
         if own:
-            config = replace(config, **own if part == "config" else {part: replace(piece, **own)})
+            changes = own if part == "config" else {part: _changed(piece, own)}
+            config = replace(config, **changes)
     return config
+
+
+def _changed(piece: Any, settings: dict[str, Any]) -> Any:
+    return piece.changed(**settings) if isinstance(piece, Choice) else replace(piece, **settings)
 
 
 def _unknown(config: Config, name: str, homes: dict[str, str]) -> str:

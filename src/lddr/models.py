@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from lddr.errors import UserError
-from lddr.latents.family import LatentFamily, latents
-from lddr.objectives.objective import Objective, Values, objectives
+from lddr.latents import latents
+from lddr.objectives import objectives
+from lddr.parts import Part
 from lddr.registry import Registry
 
 
@@ -19,15 +20,15 @@ class Model:
     unlike: str = ""  # what the preset `paper` does differently from it, besides the networks
 
     @property
-    def family(self) -> type[LatentFamily]:
+    def family(self) -> Part:
         return latents[self.latent]
 
     @property
-    def goal(self) -> type[Objective]:
+    def goal(self) -> Part:
         return objectives[self.objective]
 
     @property
-    def grid(self) -> Values:
+    def grid(self) -> dict[str, tuple[float, ...]]:
         """The values that the paper, or Locatello et al., try."""
         return self.goal.grid
 
@@ -62,7 +63,7 @@ class Models(Registry[Model]):
         return self.name_of(found.latent, found.objective)
 
 
-models = Models("model", homes=("lddr.latents", "lddr.objectives"))
+models = Models("model", homes=())
 DVAE = "Friede et al. 2023"
 UNLIKE = {
     "qvae": "Bernoulli likelihood, not a squared error; temperature 1, theirs falls from 1 to 0.37",

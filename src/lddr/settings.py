@@ -6,7 +6,7 @@ from these declarations.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -59,13 +59,25 @@ class Rule:
             raise UserError(f"{name} must be at most {self.at_most:g}, not {value}")
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Marks a constructor's parameter as a setting: `Annotated[int, Setting("What it does.", at_least=1)]`."""
+
+    help: str
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+
+
 def setting(default: Any, help: str, kind: type | None = None, **limits: Any) -> Any:  # noqa: A002
     """A dataclass field that is a setting: `limits` are at_least, above, at_most and choices."""
     return field(default=default, metadata={"rule": Rule(default, help, kind or type(default), **limits)})
 
 
 def rules_of(piece: Any) -> dict[str, Rule]:
-    """The settings of a dataclass, or of an instance of it, by name."""
+    """The settings of a dataclass or an instance of it, or of a part of a model, by name."""
+    if not is_dataclass(piece) or "rules" in {each.name for each in fields(piece)}:
+        return dict(piece.rules)
     return {each.name: each.metadata["rule"] for each in fields(piece) if "rule" in each.metadata}
 
 
@@ -107,16 +119,20 @@ class Claims:
     def __init__(self, reserved: Iterable[str]) -> None:
         self._parts: dict[str, tuple[str, type]] = dict.fromkeys(reserved, ("the command line", object))
 
-    def claim(self, part: str, piece: type) -> None:
+    def claim(self, part: str, piece: Any) -> None:
         """Take the names of a dataclass for a part; several latents or objectives may share a name of one type."""
         for name, rule in rules_of(piece).items():
             owner, kind = self._parts.setdefault(name, (part, rule.kind))
             if (owner, kind) != (part, rule.kind):
-                raise ValueError(f"the setting {name!r} of {piece.__name__} is taken by {owner} ({kind.__name__})")
+                raise ValueError(f"the setting {name!r} of {_name(piece)} is taken by {owner} ({kind.__name__})")
+
+
+def _name(piece: Any) -> str:
+    return getattr(piece, "class_name", None) or piece.__name__
 
 
 # what commands and lists of runs have beside the settings of a run
-RESERVED = "model latent objective dataset preset supervision out device threads compile tensorboard checkpoint_seconds"
+RESERVED = "model latent objective likelihood dataset preset supervision out device threads compile tensorboard checkpoint_seconds"
 claims = Claims(f"{RESERVED} quiet name loss state run folder checksum".split())
 
 
@@ -160,7 +176,7 @@ class Described:
         return ", ".join(f"{value} ({', '.join(those)})" for value, those in owners.items())
 
 
-def described(pieces: Iterable[tuple[str, type]]) -> dict[str, Described]:
+def described(pieces: Iterable[tuple[str, Any]]) -> dict[str, Described]:
     """All settings of some (owner, dataclass) pairs, by name, in order of appearance."""
     found: dict[str, dict[str, Rule]] = {}
     for owner, piece in pieces:

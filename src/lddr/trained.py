@@ -24,17 +24,18 @@ from lddr.data.pictures import Preparation, arrangement, as_bytes, as_hex, natur
 from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
-from lddr.latents.family import Latent
+from lddr.latents.latent import Posterior, usual_supervision
 from lddr.models import models
-from lddr.networks.vae import VAE
-from lddr.objectives.adversary import Adversary
+from lddr.objectives.objective import Objective
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
 from lddr.runs.machine import OnLog
 from lddr.runs.pretrained import located
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
-from lddr.training.feed import as_tensor
+from lddr.training.batches import as_tensor
 from lddr.training.loop import Stopped
+from lddr.training.trainer import vae_of
+from lddr.vae import VAE
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
@@ -59,7 +60,7 @@ class Trained:
         self.config, self.image_shape, self.folder = config, image_shape, folder
         self.vae = vae.eval()
         self._background = background
-        self._adversary: Adversary | None = None
+        self._objective: Objective | None = None
 
     @property
     def device(self) -> torch.device:
@@ -68,7 +69,7 @@ class Trained:
 
     def to(self, device: str | torch.device) -> "Trained":
         """The same model, moved to a device: cpu, cuda, mps, or auto for the best there is."""
-        self.vae.family.settle()
+        self.vae.latent.cache_mask()
         self.vae.to(chosen_device(str(device)))
         return self
 
@@ -79,7 +80,7 @@ class Trained:
         return Preparation.of(self.image_shape, fit, self.config.background).on(self._background)
 
     def __repr__(self) -> str:
-        values = f" of {self.vae.family.active.shape[1]} values" if self.is_discrete else ""
+        values = f" of {self.vae.latent.active.shape[1]} values" if self.is_discrete else ""
         size, where = "x".join(map(str, self.image_shape)), f", from {self.folder}" if self.folder else ""
         return f"<{self.config.model}: {self.num_latents} latents{values}, {self.config.dataset} at {size}{where}>"
 
@@ -96,11 +97,11 @@ class Trained:
 
     def represent(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """The codes: the expected value of every latent, (count, latents)."""
-        return self._encoded(images, lambda latent: latent.mean, resize)
+        return self._encoded(images, lambda posterior: posterior.mean, resize)
 
     def posterior(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
         """Discrete: the probability of every value, (count, latents, values); Gaussian: mean and variance."""
-        return self._encoded(images, self.config.latent.posterior, resize)
+        return self._encoded(images, lambda posterior: posterior.parameters, resize)
 
     def categories(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.int64]:
         """The most probable category of every latent: (count, latents)."""
@@ -118,7 +119,7 @@ class Trained:
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
         values = torch.from_numpy(self._values(array))
-        pictures = [self.vae.decoder(part.to(self.device)).sigmoid().cpu() for part in values.split(CHUNK)]
+        pictures = [self._decode(part.to(self.device)).cpu() for part in values.split(CHUNK)]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
     def traverse(self, image: ArrayLike | str | Path, latent: int, resize: bool = False) -> NDArray[np.float32]:
@@ -133,17 +134,17 @@ class Trained:
         """The values a traversal of this latent goes through."""
         if not 0 <= latent < self.num_latents:
             raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
-        return self.vae.family.values_of(latent).cpu().numpy()
+        return self.vae.latent.values_of(latent).cpu().numpy()
 
     @property
     def num_latents(self) -> int:
         """How many numbers a code has."""
-        return self.config.latent.num_latents
+        return self.vae.latent.num_latents
 
     @property
     def is_discrete(self) -> bool:
         """Whether its latents have categories."""
-        return self.config.latent.is_discrete
+        return self.vae.latent.is_discrete
 
     def save(self, folder: str | Path) -> None:
         """Write model.safetensors, which holds weights and settings, into a folder; `load` reads it."""
@@ -161,8 +162,8 @@ class Trained:
         with foreign(path, "a model of lddr", "train it again or copy it again"):
             config, shape, background = _described(upgraded(facts, path))
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
-                check_fit("vae", module_tensors("vae", VAE(shape, config.latent, config.networks)), tensors)
-            vae = VAE(shape, config.latent, config.networks)
+                check_fit("vae", module_tensors("vae", vae_of(config, shape)), tensors)
+            vae = vae_of(config, shape)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
         return cls(config, vae, shape, place, background)
@@ -194,27 +195,27 @@ class Trained:
 
         return push(self, repo_id, private, token, revision, license)
 
-    def adversary(self) -> Adversary | None:
-        """The discriminator that its objective trained, where it has one: read once from the run's folder."""
-        if self._adversary is None:
-            self._adversary = self._read_adversary()
-        if self._adversary is not None:
-            self._adversary.network.to(self.device)
-        return self._adversary
+    def objective(self) -> Objective:
+        """The objective it was trained with; a discriminator is read once from the run's folder."""
+        if self._objective is None:
+            self._objective = self._read_objective()
+        return self._objective.to(self.device)
 
-    def _read_adversary(self) -> Adversary | None:
-        adversary = self.config.objective.adversary(self.config.latent.numbers_shown)
-        if adversary is None:
-            return None
-        path = None if self.folder is None else RunFolder(self.folder).adversary_file
-        if path is None or not path.exists():
-            raise UserError("this model was saved without its discriminator; load it from the folder of its run")
-        tensors, _ = load_model(path)
-        load_module("discriminator", adversary.network.eval(), tensors)
-        return adversary
+    def _read_objective(self) -> Objective:
+        objective = self.config.objective.build().attach(self.vae.latent).eval()
+        if objective.discriminator is not None:
+            path = None if self.folder is None else RunFolder(self.folder).discriminator_file
+            if path is None or not path.exists():
+                raise UserError("this model was saved without its discriminator; load it from the folder of its run")
+            tensors, _ = load_model(path)
+            load_module("discriminator", objective.discriminator, tensors)
+        return objective
+
+    def _decode(self, codes: Tensor) -> Tensor:
+        return self.vae.decode(self.vae.latent.embed(codes))
 
     @torch.no_grad()
-    def _encoded(self, images: ArrayLike | Paths, take: Callable[[Latent], Tensor], resize: bool) -> NDArray[Any]:
+    def _encoded(self, images: ArrayLike | Paths, take: Callable[[Posterior], Tensor], resize: bool) -> NDArray[Any]:
         array = self._array(images)
         if array.shape[1:] != self.image_shape and not resize:
             size = ", ".join(map(str, self.image_shape))
@@ -237,14 +238,14 @@ class Trained:
         if not np.issubdtype(codes.dtype, np.integer):
             return codes.astype(np.float32)
         self._need_categories()
-        values = self.config.latent.values(self.vae.family).detach().cpu().numpy()  # (latents, values)
+        values = self.vae.latent.values().detach().cpu().numpy()  # (latents, values)
         if codes.size and not 0 <= codes.min() <= codes.max() < values.shape[1]:
             raise UserError(f"categories go from 0 to {values.shape[1] - 1}; give floats for values of latents")
         return values[np.arange(self.num_latents), codes]
 
     def _need_categories(self) -> None:
         if not self.is_discrete:
-            raise UserError(f"{self.config.latent.title} latents have no categories; give values of latents as floats")
+            raise UserError(f"{self.vae.latent.title} latents have no categories; give values of latents as floats")
 
 
 def _are_paths(images: Any) -> bool:
@@ -316,7 +317,7 @@ def train(
             trained = Trained.load(run_below(Path(folder)))
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
-        trained.adversary()  # keeps it: the folder is about to vanish
+        trained.objective()  # keeps a discriminator: the folder is about to vanish
         trained.folder = None
         return trained
 
@@ -324,7 +325,7 @@ def train(
 def _usual_supervision(model: str | None, settings: dict[str, Any]) -> str:
     """The loss on labels that a user gives without a word on the loss."""
     family = models[models.chosen(model, settings.get("latent"), settings.get("objective"))].family
-    loss = family.usual_supervision()
+    loss = usual_supervision(family)
     if loss is None:
         raise UserError(f"{family.name} latents have no loss for labels; set supervision=None to train without them")
     return loss

@@ -20,7 +20,7 @@ from lddr.runs.index import Run
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained
 from lddr.training.checkpoint import Checkpoint, load_newest
-from lddr.training.learner import Learner
+from lddr.training.trainer import Trainer
 
 FILE, STUDY = RESULTS / "long" / "steps.csv", RESULTS / "long" / "study.toml"
 SCORES = ("mig", "modularity")
@@ -73,9 +73,9 @@ def gather(runs: Sequence[Run]) -> None:
 
 def _row(run: Run, found: Checkpoint, logged: Mapping[str, float]) -> dict[str, str]:
     config, dataset = run.files.config, run.files.dataset
-    learner = Learner(config, dataset, torch.device("cpu"))
-    learner.restore(found.tensors)
-    model = Trained(config, learner.vae, dataset.image_shape)
+    trainer = Trainer(config, dataset, torch.device("cpu"))
+    trainer.restore(found.tensors)
+    model = Trained(config, trainer.vae, dataset.image_shape)
     entries = evaluate(dataset, model, SCORES, jobs=1, quiet=True)
     row = {name: str(run.value(name)) for name in ("model", "initialiser", "seed", "name")} | {"step": str(found.step)}
     row |= {name: f"{entries[name]['score']:.6g}" for name in SCORES}

@@ -14,7 +14,7 @@ from lddr.report.drawing.curves import logged
 from lddr.report.drawing.latent_grid import axis_angle, grid_turn, space_of
 from lddr.runs.index import Run, Value, completed
 from lddr.trained import Trained
-from lddr.training.learner import Learner
+from lddr.training.trainer import Trainer
 
 RESULTS = Path(__file__).parents[2] / "results"
 FIRST = ("dataset", "model", "seed", "steps")  # columns
@@ -112,7 +112,7 @@ def _beginning(run: Run) -> dict[str, float]:
 def _first_confidence(run: Run) -> float:
     """The largest probability of a posterior before the first step, mean over latents and images."""
     config, dataset = run.files.config, run.files.dataset
-    model = Trained(config, Learner(config, dataset, torch.device("cpu")).vae, dataset.image_shape)
+    model = Trained(config, Trainer(config, dataset, torch.device("cpu")).vae, dataset.image_shape)
     return float(model.posterior(dataset.draw(stream(0, "results"), SAMPLES)).max(axis=2).mean())
 
 

@@ -17,9 +17,8 @@ from lddr.config import Config, configure
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
 from lddr.models import models
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import Ledger
+from lddr.training.accelerator import batches_for, trainer_on
+from lddr.training.averages import LossAverages
 
 META = torch.device("meta")
 READS = ("_local_scalar_dense", "is_nonzero", "equal", "nonzero")  # what the host has to wait for
@@ -91,12 +90,12 @@ def _is_free(function: Any) -> bool:
 
 
 def counted(config: Config, dataset: Dataset) -> Launches:
-    """The real feed, learner and ledger in one step between two lines of the log."""
-    learner = Learner(config, dataset, META)
-    feed, ledger = Feed(learner, dataset), Ledger(0, None)
+    """The real batches, trainer and averages in one step between two lines of the log."""
+    trainer = trainer_on(META, config, dataset)
+    batches, averages = batches_for(trainer, dataset), LossAverages(0, None)
     for step in range(SETTLED + 1):
         with Launches() as counter:
-            ledger.add(learner.step(feed.inputs(step)))
+            averages.add(trainer.step(batches.batch(step)))
     return counter
 
 

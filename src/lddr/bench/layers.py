@@ -18,10 +18,8 @@ from lddr.config import configure
 from lddr.data.load import load_dataset, warmed
 from lddr.hardware import keep_freed_memory
 from lddr.networks.coders import Layer
-from lddr.networks.pixel_loss import reconstruction_to_learn_by
-from lddr.objectives.objective import mean_kl
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
+from lddr.training.batches import Batches
+from lddr.training.trainer import Trainer
 
 MODEL = "dvae"
 REPEATS = 15
@@ -45,8 +43,8 @@ def run_bench(threads: int, out: Path | None) -> None:
 
 def measure(dataset: str, repeats: int = REPEATS) -> list[dict[str, Any]]:
     """Forward and backward time of every layer and of the rest of a step, and its limit by a large matmul."""
-    learner, feed = _learner(dataset)
-    parts = _layers(learner, feed) | _others(learner, feed)
+    trainer, batches = _trainer(dataset)
+    parts = _layers(trainer, batches) | _others(trainer, batches)
     forward = {name: _once(part.forward) for name, part in parts.items()}
     backward = {f"{name}, backward": _once(part.backward) for name, part in parts.items()}
     seconds = interleaved(forward | backward | {"matmul": _matmul()}, repeats, fair_clock(torch.get_num_threads()))
@@ -66,13 +64,13 @@ def _row(name: str, forward: float, backward: float, limit: float) -> dict[str, 
     return shown | {"of the limit, %": 100 * limit / both, "over it": both - limit}
 
 
-def _learner(dataset: str) -> tuple[Learner, Feed]:
+def _trainer(dataset: str) -> tuple[Trainer, Batches]:
     loaded = warmed(load_dataset(dataset))
-    learner = Learner(configure(MODEL, dataset), loaded, torch.device("cpu"))
-    return learner, Feed(learner, loaded)
+    trainer = Trainer(configure(MODEL, dataset), loaded, torch.device("cpu"))
+    return trainer, Batches(trainer, loaded)
 
 
-def _layers(learner: Learner, feed: Feed) -> dict[str, Part]:
+def _layers(trainer: Trainer, batches: Batches) -> dict[str, Part]:
     """Every layer of both networks with what it really sees, forward and backward."""
     seen: dict[str, tuple[nn.Module, Tensor]] = {}
 
@@ -82,10 +80,10 @@ def _layers(learner: Learner, feed: Feed) -> dict[str, Part]:
 
         return hook
 
-    networks = {"encoder": learner.vae.encoder, "decoder": learner.vae.decoder}
+    networks = {"encoder": trainer.vae.encoder, "decoder": trainer.vae.decoder}
     named = [(f"{part}: {name}", layer) for part, one in networks.items() for name, layer in one.named_modules()]
     hooks = [each.register_forward_pre_hook(remember(name)) for name, each in named if isinstance(each, Layer)]
-    learner.losses(feed.inputs(0))
+    trainer.loss(batches.batch(0))
     for hook in hooks:
         hook.remove()
     first = next(iter(seen))  # nobody asks for the gradient of the images, its third product
@@ -107,22 +105,22 @@ def _part(layer: Callable[[Tensor], Tensor], given: Tensor, products: int = 3) -
     return Part(lambda: layer(given), lambda: torch.autograd.grad(result, wanted, slope, retain_graph=True), products)
 
 
-def _others(learner: Learner, feed: Feed) -> dict[str, Part]:
+def _others(trainer: Trainer, batches: Batches) -> dict[str, Part]:
     """What a step does besides its layers."""
-    steps, inputs = count(), feed.inputs(0)
-    outputs, logits = (each.detach() for each in (learner.vae.encoder(inputs.images), learner.vae(inputs.images)[0]))
+    steps, inputs = count(), batches.batch(0)
+    outputs, logits = (each.detach() for each in (trainer.vae.encoder(inputs.images), trainer.vae(inputs.images).reconstruction))
 
     def latents(outputs: Tensor) -> Tensor:
-        latent = learner.vae.family(outputs, inputs.noise, inputs.noise_scale)
-        return latent.z.sum() + mean_kl(latent)
+        posterior = trainer.vae.latent(outputs)
+        return posterior.rsample(inputs.noise, inputs.noise_scale).sum() + posterior.mean_kl
 
-    learner.losses(inputs)[0].backward()  # so that Adam has gradients; the rate is 0, and nothing moves
-    learner.optimizer.learning_rate = 0.0
+    trainer.loss(inputs).backward()  # so that Adam has gradients; the rate is 0, and nothing moves
+    trainer.optimizer.learning_rate = 0.0
     return {
-        "batch and noise": Part(lambda: feed.inputs(next(steps))),
+        "batch and noise": Part(lambda: batches.batch(next(steps))),
         "latents": _part(latents, outputs),
-        "reconstruction": _part(lambda given: reconstruction_to_learn_by(given, inputs.images), logits),
-        "Adam": Part(learner.optimizer.step),
+        "reconstruction": _part(lambda given: trainer.vae.likelihood(given, inputs.images), logits),
+        "Adam": Part(trainer.optimizer.step),
     }
 
 

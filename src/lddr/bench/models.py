@@ -13,8 +13,7 @@ from lddr.config import Config, configure
 from lddr.data.load import load_dataset, warmed
 from lddr.errors import UserError
 from lddr.hardware import keep_freed_memory
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
+from lddr.training.accelerator import batches_for, trainer_on
 
 REPEATS = 7
 
@@ -48,11 +47,11 @@ def _step(model: str, dataset: str, preset: str, settings: dict[str, Any]) -> Ca
 def next_step(config: Config) -> Callable[[], int]:
     """Goes on by a step whenever it is called, and returns 1."""
     loaded = warmed(load_dataset(*config.images))
-    learner = Learner(config, loaded, torch.device("cpu"))
-    feed, steps = Feed(learner, loaded), count()
+    trainer = trainer_on(torch.device("cpu"), config, loaded)
+    batches, steps = batches_for(trainer, loaded), count()
 
     def one_step() -> int:
-        learner.step(feed.inputs(next(steps)))
+        trainer.step(batches.batch(next(steps)))
         return 1
 
     return one_step

@@ -19,9 +19,8 @@ from lddr.bench.timing import Worker, interleaved
 from lddr.config import configure
 from lddr.data.load import load_dataset, warmed
 from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import LOG_EVERY, Ledger
+from lddr.training.accelerator import batches_for, capture, trainer_on
+from lddr.training.averages import LOG_EVERY, LossAverages
 
 MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
@@ -105,16 +104,16 @@ def prepared(side: str, model: str, dataset: str, threads: str, device: str = "c
 def _ours(model: str, dataset: str, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:
     """A turn of the loop, but for checkpoints."""
     loaded = warmed(load_dataset(dataset))
-    learner = Learner(configure(model, dataset, precision=precision), loaded, device)
+    trainer = trainer_on(device, configure(model, dataset, precision=precision), loaded)
     if compiled:
-        learner.capture()
-    feed, ledger, steps = Feed(learner, loaded), Ledger(0, None), count()
+        capture(trainer)
+    batches, averages, steps = batches_for(trainer, loaded), LossAverages(0, None), count()
 
     def one_step() -> None:
         step = next(steps)
-        ledger.add(learner.step(feed.inputs(step)))
-        if learner.waits or (step + 1) % LOG_EVERY == 0:
-            ledger.read()
+        averages.add(trainer.step(batches.batch(step)))
+        if trainer.checks_every_step or (step + 1) % LOG_EVERY == 0:
+            averages.read()
 
     return one_step
 

@@ -45,7 +45,7 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from lddr.latents.family import latents
+    from lddr.latents import latents
     from lddr.models import models
     from lddr.peers import peers_training
     from lddr.settings import rules_of

@@ -10,7 +10,7 @@ from lddr.data.own_images import pictures_among
 from lddr.errors import UserError
 from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
-from lddr.explorer.open_model import OpenModel, latent_of
+from lddr.explorer.open_model import OpenModel, posterior_of
 from lddr.runs.folder import RunFolder
 from lddr.trained import Trained
 
@@ -42,9 +42,9 @@ def _read(key: tuple[Path, str, tuple[int, ...]]) -> OpenModel:
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error), None)
     drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), DRAWN))
-    latent = latent_of(trained, drawn)
-    moves = (latent.mean != latent.mean[0]).any(0).tolist()  # what is rounded has the same KL whether it does or not
-    return OpenModel(trained, dataset, None, latent.kl.mean(0).tolist(), moves)
+    posterior = posterior_of(trained, drawn)
+    moves = (posterior.mean != posterior.mean[0]).any(0).tolist()  # what is rounded has the same KL whether it does or not
+    return OpenModel(trained, dataset, None, posterior.kl.mean(0).tolist(), moves)
 
 
 _models = SharedCache(_read, MOST_MODELS)

@@ -13,9 +13,9 @@ from lddr.data.in_memory import as_images
 from lddr.errors import UserError
 from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
 from lddr.explorer.scores import Information
-from lddr.latents.family import Latent
+from lddr.latents.latent import Posterior
 from lddr.trained import Trained
-from lddr.training.feed import as_tensor
+from lddr.training.batches import as_tensor
 
 ASLEEP = 0.05  # nats: a latent with a smaller KL tells next to nothing
 FARTHEST = 100.0  # values of latents beyond it are a mistake
@@ -107,19 +107,19 @@ class OpenModel:
 
     def _seen(self, picture: Pixels) -> dict[str, Any]:
         """Reconstruction, and the posterior of every latent over its active categories."""
-        latent = latent_of(self.trained, picture[np.newaxis])
-        if not latent.mean.isfinite().all():
+        posterior = posterior_of(self.trained, picture[np.newaxis])
+        if not posterior.mean.isfinite().all():
             raise UserError("this model gives no numbers: its training has diverged")
-        values = latent.mean[0].tolist()
+        values = posterior.mean[0].tolist()
         answer: dict[str, Any] = {
             "picture": data_url(picture),
             "reconstruction": data_url(self.decoded(values)),
             "values": values,
-            "deviations": latent.variance[0].sqrt().tolist(),
-            "kl": latent.kl[0].tolist(),
+            "deviations": posterior.variance[0].sqrt().tolist(),
+            "kl": posterior.kl[0].tolist(),
         }
         if self.trained.is_discrete:
-            rows = zip(self.trained.config.latent.posterior(latent)[0], self.trained.vae.family.active, strict=True)
+            rows = zip(posterior.parameters[0], self.trained.vae.latent.active, strict=True)
             answer["probabilities"] = [row[active].tolist() for row, active in rows]
         return answer
 
@@ -131,9 +131,9 @@ class OpenModel:
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
         if not self.trained.is_discrete:
-            deviation = self.trained.config.latent.prior_variance**0.5
+            deviation = self.trained.vae.latent.prior_variance**0.5
             return about | {"range": [-3 * deviation, 3 * deviation], "deviation": deviation}
-        active = self.trained.vae.family.active[number]
+        active = self.trained.vae.latent.active[number]
         return about | {"categories": active.nonzero().flatten().tolist(), "of": len(active)}
 
     def _checked(self, values: Any) -> NDArray[np.float32]:
@@ -156,5 +156,5 @@ def _about_dataset(dataset: Dataset) -> dict[str, Any]:
 
 
 @torch.no_grad()
-def latent_of(trained: Trained, images: NDArray[np.uint8]) -> Latent:
+def posterior_of(trained: Trained, images: NDArray[np.uint8]) -> Posterior:
     return trained.vae.encode(as_tensor(as_images(images, trained.image_shape), trained.device))

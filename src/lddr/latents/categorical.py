@@ -2,72 +2,153 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
-from lddr import terms
+import torch
+from torch import Tensor, nn
+
+from lddr import losses
 from lddr.errors import UserError
-from lddr.latents.family import latents
-from lddr.latents.tabular import Tabular
+from lddr.latents import latents
+from lddr.latents.latent import Latent, Posterior, Sample, Scale, bins
 from lddr.schedules import cosine
-from lddr.settings import setting
+from lddr.settings import Setting
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from lddr.data.factors import FactorSpace, Indices
 
-    from lddr.networks.latent_layer import LatentLayer
+
+class CategoricalLatent(Latent):
+    """A latent whose posterior is a table: the probability of every category, with a uniform prior over them.
+
+    A masked category has a probability of exactly 0, and the prior is uniform over the others. `hard` samples are
+    quantised in training, `hard_codes` are at test time; either has the gradient of the soft ones.
+    """
+
+    is_discrete = True
+    supervisions = ("cross-entropy", "masked")
+    masking = ("masked",)
+
+    def __init__(
+        self, num_latents: int, num_categories: int, parameters_per_latent: int, numbers_per_latent: int = 1
+    ) -> None:
+        super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
+        self.num_categories = num_categories
+        self.hard = self.hard_codes = False
+        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+
+    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
+        return losses.gumbel_noise((batch, self.num_latents, self.num_categories), generator, device=device)
+
+    def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
+        return bins(factors, space, self.num_categories)
+
+    def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
+        """Cross-entropy of the first latents: -log q(the category of the label)."""
+        assert isinstance(posterior, CategoricalPosterior)
+        first = posterior.log_probabilities[:, : targets.shape[1]]  # (images, factors, categories)
+        return -first.gather(2, targets.unsqueeze(2)).squeeze(2)
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """Of the frequencies of the categories."""
+        frequencies = seen.bincount(minlength=self.num_categories).double() / len(seen)
+        return -frequencies.log()[unseen]
 
 
 @latents.register("categorical")
-@dataclass(frozen=True)
-class Categorical(Tabular):
-    """The encoder gives log α of every category, which are at equidistant positions.
+class Categorical(CategoricalLatent):
+    """The encoder gives log α of every category; z̄ = Σ_j v_j softmax(log α + scale · g)_j at equidistant positions v.
 
-    The noise is multiplied by a scale that follows a cosine from `noise_start` at step 0 to `noise_end` at step
-    `steps`, just after the last one, as in the authors' code. Positions that are learned are read in order, so that
-    category j is always the j-th from below; `prior_variance` is that of the positions as they begin.
+    The scale of the noise follows a cosine from `noise_start` at step 0 to `noise_end` at step `steps`, just after the
+    last one, as in the authors' code. Learned positions are sorted, so that category j is always the j-th from below;
+    `prior_variance` is that of the initial positions.
     """
 
     title = "categorical"
 
-    low: float = setting(-1.0, "Position of the first category.")
-    high: float = setting(1.0, "Position of the last category.")
-    noise_start: float = setting(0.5, "Scale of the Gumbel noise at the first step.", at_least=0)
-    noise_end: float = setting(2.0, "Scale of the Gumbel noise at the end of the training.", at_least=0)
-    hard: bool = setting(False, "Round samples to one category, with the gradient of those that are not rounded.")
-    learn_positions: bool = setting(False, "Let the positions, the same for all latents, train with the networks.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.low >= self.high:
-            raise UserError(f"low must be less than high, not {self.low:g} and {self.high:g}")
-
-    @property
-    def outputs_per_latent(self) -> int:
-        return self.num_categories
-
-    @property
-    def prior_variance(self) -> float:
-        return terms.positions_variance(self.low, self.high, self.num_categories)
-
-    @property
-    def rounds_samples(self) -> bool:
-        return self.hard
-
-    def constants(self) -> dict[str, Tensor]:
-        return {} if self.learn_positions else self._positions()
-
-    def weights(self) -> dict[str, Tensor]:
-        return self._positions() if self.learn_positions else {}
-
-    def _positions(self) -> dict[str, Tensor]:
-        return {"positions": terms.positions(self.low, self.high, self.num_categories)}
+    def __init__(
+        self,
+        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
+        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
+        low: Annotated[float, Setting("Position of the first category.")] = -1.0,
+        high: Annotated[float, Setting("Position of the last category.")] = 1.0,
+        noise_start: Annotated[float, Setting("Scale of the Gumbel noise at the first step.", at_least=0)] = 0.5,
+        noise_end: Annotated[float, Setting("Scale of the Gumbel noise at the end of the training.", at_least=0)] = 2.0,
+        hard: Annotated[
+            bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")
+        ] = False,
+        learn_positions: Annotated[
+            bool, Setting("Let the positions, the same for all latents, train with the networks.")
+        ] = False,
+    ) -> None:
+        super().__init__(num_latents, num_categories, parameters_per_latent=num_categories)
+        if low >= high:
+            raise UserError(f"low must be less than high, not {low:g} and {high:g}")
+        self.hard = self.hard_codes = hard
+        self.noise_start, self.noise_end, self.learn_positions = noise_start, noise_end, learn_positions
+        self.prior_variance = losses.positions_variance(low, high, num_categories)
+        positions = losses.positions(low, high, num_categories)
+        if learn_positions:
+            self.positions = nn.Parameter(positions)
+        else:
+            self.register_buffer("positions", positions)
 
     def noise_scale(self, step: int, steps: int) -> float:
         return cosine(self.noise_start, self.noise_end, step, steps)
 
-    def places(self, layer: LatentLayer) -> Tensor:
-        return layer.positions.sort().values if self.learn_positions else layer.positions
+    @property
+    def category_values(self) -> Tensor:
+        """The positions in rising order, (categories,)."""
+        return self.positions.sort().values if self.learn_positions else self.positions
 
-    def logits(self, layer: LatentLayer, outputs: Tensor) -> Tensor:
-        return outputs
+    def posterior(self, parameters: Tensor) -> CategoricalPosterior:
+        return CategoricalPosterior(parameters, self.category_values, self)
+
+    def values(self) -> Tensor:
+        return self.category_values.expand(self.num_latents, -1)
+
+
+class CategoricalPosterior(Posterior):
+    """A probability for each category of each latent, and the value that stands for it."""
+
+    def __init__(self, logits: Tensor, values: Tensor, latent: CategoricalLatent) -> None:
+        self.logits, self.values, self.latent = logits, values, latent  # (batch, latents, categories), (categories,)
+        self.mask = latent.mask
+        self.log_probabilities = losses.masked_log_softmax(logits, self.mask)
+        self.probabilities = self.log_probabilities.exp()
+        self._expected = self.probabilities @ values
+        self.kl = losses.categorical_kl(self.log_probabilities, self.mask)  # before z, for the order of gradients
+
+    @cached_property
+    def mean(self) -> Tensor:
+        """The expected value, or that of the most probable category where codes are hard."""
+        return losses.straight_through(self.probabilities) @ self.values if self.latent.hard_codes else self._expected
+
+    @cached_property
+    def variance(self) -> Tensor:
+        return (self.probabilities @ self.values**2 - self._expected**2).clamp(min=0)
+
+    @property
+    def parameters(self) -> Tensor:
+        """The probabilities."""
+        return self.probabilities
+
+    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
+        if noise is None:
+            noise = self.latent.noise(len(self.logits), device=self.logits.device)
+        soft = losses.gumbel_softmax(self.logits, noise, scale, self.mask)
+        return self._decoded(soft, self.latent.hard if hard is None else hard)
+
+    def expected(self, hard: bool | None = None) -> Sample:
+        return self._decoded(self.probabilities, self.latent.hard_codes if hard is None else hard)
+
+    def _decoded(self, soft: Tensor, hard: bool) -> Sample:
+        if not hard:
+            return Sample(soft @ self.values, soft)
+        weights = losses.straight_through(soft)
+        return Sample(weights @ self.values, weights, unrounded=soft @ self.values)
+
+    def cross_log_density(self, sample: Sample) -> Tensor:
+        assert sample.weights is not None
+        return losses.categorical_cross_log_probability(sample.weights, self.log_probabilities, self.mask)

@@ -2,70 +2,90 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated
 
-from lddr import terms
-from lddr.latents.family import Latent, LatentFamily, latents
-from lddr.latents.targets import normalised
-from lddr.lazy import LazyModule
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits
+
+from lddr import losses
+from lddr.latents import latents
+from lddr.latents.latent import Latent, Posterior, Sample, Scale, normalised
+from lddr.settings import Setting
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
     from lddr.data.factors import FactorSpace, Indices
-    from lddr.networks.latent_layer import LatentLayer
-else:
-    torch = LazyModule("torch")
 
 TRAVERSAL = 10  # values, from two standard deviations below the prior's mean to two above
 
 
 @latents.register("gaussian")
-@dataclass(frozen=True)
-class Gaussian(LatentFamily):
+class Gaussian(Latent):
     """q(z|x) = N(μ(x), σ²(x)), p(z) = N(0, 1), for each latent."""
 
     title = "Gaussian"
     supervisions = ("bce", "l2")
-    outputs_per_latent = 2  # mean and log variance
     prior_variance = 1.0
 
-    def noise(self, batch: int, generator: torch.Generator) -> Tensor:
-        return torch.randn(batch, self.num_latents, generator=generator)
+    def __init__(self, num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10) -> None:
+        super().__init__(num_latents, parameters_per_latent=2)  # mean and log variance
 
-    def latent(
-        self, layer: LatentLayer, outputs: Tensor, noise: Tensor | None, scale: float | Tensor, hard: bool
-    ) -> Latent:
-        mean, log_variance = outputs.unbind(2)
-        z = mean if noise is None else mean + scale * noise * torch.exp(log_variance / 2)
-        variance = log_variance.exp()  # one operation; made later, gradients would be added in another order
-        return Latent(z, mean, lambda: variance, terms.gaussian_kl(mean, log_variance), outputs, z)
+    def posterior(self, parameters: Tensor) -> GaussianPosterior:
+        return GaussianPosterior(parameters)
 
-    def cross_log_density(self, layer: LatentLayer, latent: Latent) -> Tensor:
-        return terms.gaussian_cross_log_density(latent.z, *latent.parameters.unbind(2))
+    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
+        return torch.randn(batch, self.num_latents, generator=generator, device=device)
 
-    def posterior(self, latent: Latent) -> Tensor:
-        """Mean and variance."""
-        return torch.stack([latent.mean, latent.variance], dim=2)
-
-    def values(self, layer: LatentLayer) -> Tensor:
+    def values(self) -> Tensor:
         return torch.linspace(-2, 2, TRAVERSAL).expand(self.num_latents, -1)
 
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return normalised(factors, space)
 
-    def errors(self, loss: str, latent: Latent, targets: Tensor) -> Tensor:
+    def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
         """The first latents' means against labels in [0, 1]: BCE of their sigmoid, or squared error."""
-        predicted = latent.mean[:, : targets.shape[1]]
+        predicted = posterior.mean[:, : targets.shape[1]]
         if loss == "bce":
-            return torch.nn.functional.binary_cross_entropy_with_logits(predicted, targets, reduction="none")
+            return binary_cross_entropy_with_logits(predicted, targets, reduction="none")
         return (predicted - targets) ** 2
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
         """Of the mean label."""
         mean = seen.mean().expand_as(unseen)
         if loss == "bce":
-            return torch.nn.functional.binary_cross_entropy(mean, unseen, reduction="none")
+            return binary_cross_entropy(mean, unseen, reduction="none")
         return (mean - unseen) ** 2
+
+
+class GaussianPosterior(Posterior):
+    """N(μ, σ²) of each latent."""
+
+    def __init__(self, outputs: Tensor) -> None:
+        self._outputs = outputs  # (batch, latents, 2)
+        self.mean, self.log_variance = outputs.unbind(2)
+
+    @cached_property
+    def variance(self) -> Tensor:
+        return self.log_variance.exp()
+
+    @cached_property
+    def kl(self) -> Tensor:
+        return losses.gaussian_kl(self.mean, self.log_variance)
+
+    @property
+    def parameters(self) -> Tensor:
+        """Mean and variance: (batch, latents, 2)."""
+        return torch.stack([self.mean, self.variance], dim=2)
+
+    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
+        noise = torch.randn_like(self.mean) if noise is None else noise
+        z = self.mean + scale * noise * torch.exp(self.log_variance / 2)
+        _ = self.variance, self.kl  # now: autograd adds gradients in the order in which their terms were computed
+        return Sample(z)
+
+    def expected(self, hard: bool | None = None) -> Sample:
+        return Sample(self.mean)
+
+    def cross_log_density(self, sample: Sample) -> Tensor:
+        return losses.gaussian_cross_log_density(sample.z, *self._outputs.unbind(2))  # unbound again: order of gradients

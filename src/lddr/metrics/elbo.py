@@ -10,8 +10,8 @@ from lddr.metrics.signature import Count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lddr.networks.vae import VAE
     from lddr.trained import Trained
+    from lddr.vae import VAE
 
 Sampling = Literal["training", "posterior"]
 BATCHES, BATCH_SIZE, DRAWS = 16, 64, 4
@@ -72,22 +72,21 @@ def bounds(
     """
     import torch
 
-    from lddr import terms
     from lddr.training.collapse import latent_use
-    from lddr.training.draws import torch_stream
-    from lddr.training.feed import as_tensor
+    from lddr.training.batches import as_tensor, torch_stream
 
-    family, device = vae.family.family, next(vae.parameters()).device
-    scale, hard = (family.noise_scale(steps, steps), None) if sampling == "training" else (1.0, True)
+    latent, likelihood, device = vae.latent, vae.likelihood, next(vae.parameters()).device
+    scale, hard = (latent.noise_scale(steps, steps), None) if sampling == "training" else (1.0, True)
     sums, shown = torch.zeros(3, dtype=torch.float64), []
     for number in range(batches):
         here = as_tensor(as_floats(dataset.draw(stream(seed, "evaluation", number), batch_size)), torch.device("cpu"))
         generator = torch_stream(seed, "evaluation noise", number)
-        noise = torch.stack([family.noise(batch_size, generator) for _ in range(draws)])
+        noise = torch.stack([latent.noise(batch_size, generator) for _ in range(draws)])
         images = here.to(device)
         with torch.no_grad():
-            logits, latent = vae(images)
-            errors = terms.bernoulli_reconstruction(logits, images), latent.mean_kl
+            posterior = vae.encode(images)
+            outputs = vae.decoder(posterior.expected().z)
+            errors = likelihood(outputs, images), posterior.mean_kl
             sampled = sampled_errors(vae, images, noise.to(device), scale, hard).mean()
         sums += torch.stack([*errors, sampled]).cpu().double()
         shown.append(here)
@@ -95,7 +94,7 @@ def bounds(
             told(1 / batches)
     reconstruction, kl, sampled_error = (sums / batches).tolist()
     everything = torch.cat(shown)
-    trivial, contrast = terms.mean_picture(everything), terms.contrast(everything)
+    trivial, contrast = likelihood.of_mean(everything.to(device)), likelihood.contrast(everything.to(device))
     use = latent_use(vae, everything.to(device))
     return {
         "elbo": -sampled_error - kl,
@@ -112,10 +111,7 @@ def bounds(
 def sampled_errors(vae: "VAE", images: "Tensor", noise: "Tensor", scale: float, hard: bool | None = None) -> "Tensor":
     """Reconstruction errors of samples made of noise (draws, images, …), in nats: (draws, images)."""
     import torch
-    from torch.nn.functional import binary_cross_entropy_with_logits
 
-    outputs = vae.encoder(images)
-    logits = (vae.decoder(vae.family(outputs, each, scale, hard).z) for each in noise)
-    return torch.stack(
-        [binary_cross_entropy_with_logits(each, images, reduction="none").sum((1, 2, 3)) for each in logits]
-    )
+    posterior = vae.encode(images)
+    outputs = (vae.decoder(posterior.rsample(each, scale, hard)) for each in noise)
+    return torch.stack([vae.likelihood.per_image(each, images) for each in outputs])

@@ -15,10 +15,10 @@ from lddr.metrics.signature import Count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lddr.latents.family import Latent
+    from lddr.latents.latent import Posterior, Sample
     from lddr.trained import Trained
 
-    Penalty = Callable[[Latent], Tensor]  # what the training loss adds to reconstruction and KL, ()
+    Penalty = Callable[[Posterior, Sample], Tensor]  # what the training loss adds to reconstruction and KL, ()
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,15 @@ def gap(
     Of images that are drawn more than once the ELBO is computed once, so that small datasets take seconds.
     """
     if not trained.is_discrete:
-        raise UndefinedError(f"{trained.config.latent.title} latents have no values to round to")
+        raise UndefinedError(f"{trained.vae.latent.title} latents have no values to round to")
     if variant == "paper" and dataset.is_fixed:
         return _result(_looked_up(trained, dataset, seed, batches, batch_size, told), trained)
     penalty, extra = None, 0.0
     if variant == "authors":
-        from lddr.training.learner import reconstruction_weight
+        from lddr.training.trainer import reconstruction_weight
 
-        penalty, extra = loss_penalty(trained), reconstruction_weight(trained.config.training, dataset) - 1
+        weight = reconstruction_weight(trained.config.training, dataset, trained.vae.likelihood)
+        penalty, extra = loss_penalty(trained), weight - 1
     rows = []  # where the model is, read at the end
     for number in range(batches):
         rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
@@ -97,18 +98,18 @@ def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: 
     """
     import torch
 
-    from lddr.training.feed import as_tensor
+    from lddr.training.batches import as_tensor
 
     with torch.no_grad():
         images = as_tensor(as_floats(drawn), trained.device)
-        outputs = trained.vae.encoder(images)
-        both = [trained.vae.family(outputs, hard=rounded) for rounded in (False, True)]
-        columns = [_reconstruction(trained, images, latent.z) for latent in both]
+        posterior = trained.vae.encode(images)
+        both = [posterior.expected(hard=rounded) for rounded in (False, True)]
+        columns = [trained.vae.likelihood.per_image(trained.vae.decoder(sample.z), images) for sample in both]
         columns += [
-            extra * loss + (penalty(latent) if penalty else 0.0)
-            for latent, loss in zip(both, columns.copy(), strict=True)
+            extra * loss + (penalty(posterior, sample) if penalty else 0.0)
+            for sample, loss in zip(both, columns.copy(), strict=True)
         ]
-        columns += [both[0].kl.sum(1), *_certainty(trained.config.latent.posterior(both[0]))]
+        columns += [posterior.kl.sum(1), *_certainty(posterior.parameters)]
     return torch.stack(columns, dim=1)
 
 
@@ -134,13 +135,6 @@ def _result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images,
     )
 
 
-def _reconstruction(trained: "Trained", images: "Tensor", z: "Tensor") -> "Tensor":
-    """Of every image, summed over pixels and channels: (batch,)."""
-    from torch.nn.functional import binary_cross_entropy_with_logits
-
-    return binary_cross_entropy_with_logits(trained.vae.decoder(z), images, reduction="none").sum((1, 2, 3))
-
-
 def _certainty(probabilities: "Tensor") -> list["Tensor"]:  # (batch, latents, values)
     """Largest probability and entropy of the posteriors, mean over latents: (batch,) each."""
     import torch
@@ -152,24 +146,24 @@ def loss_penalty(trained: "Trained") -> "Penalty":
     """What the loss of this model's training has besides reconstruction and KL, at the end of the training."""
     import torch
 
-    from lddr.objectives.objective import Moment, mean_kl
-    from lddr.training.draws import torch_stream
+    from lddr.objectives.objective import AdversarialObjective
+    from lddr.training.batches import torch_stream
+    from lddr.vae import Output
 
     try:
-        adversary = trained.adversary()
+        objective = trained.objective()
     except UserError as error:
         raise UndefinedError(str(error)) from error
-    objective, family, vae = trained.config.objective, trained.config.latent, trained.vae
-    schedule = objective.schedule(trained.config.training.steps)
-    verdict = (lambda latent: adversary.judge(family.shown(latent))) if adversary else None
+    vae, schedule = trained.vae, objective.schedule(trained.config.training.steps)
 
-    def penalty(latent: "Latent") -> "Tensor":
-        batch, latents = latent.z.shape
-        drawn = objective.draw((batch, latents), torch_stream(0, "gap"))  # the same for soft and hard
-        drawn = None if drawn is None else drawn.to(trained.device)
-        moment = Moment(schedule, vae.family, vae.decoder, vae.decoder.hidden, drawn, verdict)
-        penalties = objective.penalties(latent, moment) | family.losses(vae.family, latent)
-        return torch.stack([-mean_kl(latent), *penalties.values()]).sum()
+    def penalty(posterior: "Posterior", sample: "Sample") -> "Tensor":
+        random = None
+        if not isinstance(objective, AdversarialObjective):
+            random = objective.draw(vae.latent, len(sample.z), torch_stream(0, "gap"))  # the same for soft and hard
+        output = Output(sample.z, posterior, sample, vae)  # no penalty looks at the reconstruction
+        penalties = objective.penalties(output, schedule, None if random is None else random.to(trained.device))
+        penalties = penalties | vae.latent.losses(posterior, sample)
+        return torch.stack([-posterior.mean_kl, *penalties.values()]).sum()
 
     return penalty
 

@@ -73,7 +73,7 @@ def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tens
     """What the decoder sees of so many images at test time, (count, latents)."""
     import torch
 
-    from lddr.training.feed import as_tensor
+    from lddr.training.batches import as_tensor
 
     parts = []
     with torch.no_grad():
@@ -87,13 +87,13 @@ def _independent(codes: "Tensor", seed: int, apart: str) -> "Tensor":
     """As many codes, each latent of which is drawn on its own."""
     import torch
 
-    from lddr import terms
-    from lddr.training.draws import torch_stream
+    from lddr import losses
+    from lddr.training.batches import torch_stream
 
     generator = torch_stream(seed, "pipe codes")
     if apart == "marginals":
-        drawn = terms.permutations((len(codes), codes.shape[1]), generator)
-        return terms.permute_latents(codes, drawn.to(codes.device))
+        drawn = losses.permutations((len(codes), codes.shape[1]), generator)
+        return losses.permute_latents(codes, drawn.to(codes.device))
     low, high = codes.amin(0), codes.amax(0)
     return low + (high - low) * torch.rand(codes.shape, generator=generator).to(codes.device)
 
@@ -108,7 +108,7 @@ def _judge(trained: "Trained", seed: int) -> "nn.Module":
     from torch import nn
 
     from lddr.networks.coders import initialise
-    from lddr.training.draws import torch_stream
+    from lddr.training.batches import torch_stream
 
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise((trained.image_shape[2], *CHANNELS)):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from lddr.data import SIDES
 from lddr.errors import UserError
+from lddr.networks import decoders, encoders
 from lddr.networks.layers import (
     BroadcastConvolution,
     Convolution,
@@ -26,6 +27,7 @@ Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with weights
 SMALLEST = 4  # side of the encoder's last and the decoder's first image
 
 
+@encoders.register("convolution")
 class Encoder(nn.Module):
     """Stride-2 convolutions down to 4x4, FC, FC: images → (batch, outputs); the paper's table of architectures.
 
@@ -49,6 +51,7 @@ class Encoder(nn.Module):
         return self.head(features.permute(0, 2, 3, 1).flatten(1))  # a view: the channels are last in memory already
 
 
+@decoders.register("deconvolution")
 class Decoder(nn.Module):
     """FC, FC, transposed convolutions up from 4x4: latents → logits of the image; the paper's table."""
 
@@ -83,6 +86,7 @@ class Decoder(nn.Module):
         return images
 
 
+@decoders.register("broadcast")
 class BroadcastDecoder(nn.Module):
     """The spatial broadcast decoder of the paper's Circles table: latents → logits of the image."""
 

@@ -1,1 +1,15 @@
-"""Objectives, one file each: what is added to the reconstruction, and the network of its own that one may have."""
+"""Objectives, one file each: modules from the output of a VAE to a loss, with a discriminator if they need one.
+
+`objectives` knows all of them by name without importing PyTorch; `lddr.objectives.TotalCorrelation` and the other classes
+are imported when they are first used.
+"""
+
+from typing import Any
+
+from lddr.parts import Parts
+
+objectives = Parts("objective", "lddr.objectives")
+
+
+def __getattr__(name: str) -> Any:
+    return objectives.class_named(name)

@@ -1,33 +1,36 @@
-"""AnnealedVAE: a capacity for the KL that grows while the model trains."""
+"""AnnealedVAE: a capacity for the KL that grows during training."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated
 
-from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
+from torch import Tensor
+
+from lddr.objectives import objectives
+from lddr.objectives.objective import Number, Objective
 from lddr.schedules import linear
-from lddr.settings import setting
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from lddr.latents.family import Latent
+from lddr.settings import Setting
+from lddr.vae import Output
 
 
 @objectives.register("annealed")
-@dataclass(frozen=True)
 class Annealed(Objective):
     """γ · |KL - C|, with the capacity C growing from 0 over the first steps."""
 
-    grid: ClassVar[Values] = {"capacity": (5, 10, 25, 50, 75, 100)}
-    capacity: float = setting(25.0, "Final capacity in nats.", at_least=0)
-    capacity_weight: float = setting(1000.0, "Weight of the distance from the capacity.", at_least=0)
-    capacity_steps: int = setting(100_000, "Steps until the capacity is reached.", at_least=1)
+    grid = {"capacity": (5, 10, 25, 50, 75, 100)}  # noqa: RUF012
+
+    def __init__(
+        self,
+        capacity: Annotated[float, Setting("Final capacity in nats.", at_least=0)] = 25.0,
+        capacity_weight: Annotated[float, Setting("Weight of the distance from the capacity.", at_least=0)] = 1000.0,
+        capacity_steps: Annotated[int, Setting("Steps until the capacity is reached.", at_least=1)] = 100_000,
+    ) -> None:
+        super().__init__()
+        self.capacity, self.capacity_weight, self.capacity_steps = capacity, capacity_weight, capacity_steps
 
     def schedule(self, step: int) -> float:
         """The capacity C."""
         return linear(0.0, self.capacity, step, self.capacity_steps)
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        return {"capacity": self.capacity_weight * (mean_kl(latent) - moment.schedule).abs()}
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        return {"capacity": self.capacity_weight * (output.posterior.mean_kl - schedule).abs()}

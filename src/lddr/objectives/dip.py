@@ -3,56 +3,64 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated
 
-from lddr import terms
-from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
-from lddr.settings import setting
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from lddr.latents.family import Latent
-
-RATIO = "Weight of the diagonal, as a multiple."
+from lddr import losses
+from lddr.latents.latent import Posterior
+from lddr.objectives import objectives
+from lddr.objectives.objective import Number, Objective
+from lddr.settings import Setting
+from lddr.vae import Output
 
 
-@dataclass(frozen=True)
 class _Dip(Objective):
     """KL + λ · (Σ off-diagonal² + ratio · Σ (diagonal - 1)²) of a covariance, measured in the prior's variance."""
 
-    grid: ClassVar[Values] = {"covariance_weight": (1, 2, 5, 10, 20, 50)}
-    covariance_weight: float = setting(10.0, "Weight of the off-diagonal covariances.", at_least=0)
-    diagonal_ratio: float = setting(10.0, RATIO, at_least=0)
+    grid = {"covariance_weight": (1, 2, 5, 10, 20, 50)}  # noqa: RUF012
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        covariance = self.covariance(latent) / moment.layer.family.prior_variance
+    def __init__(self, covariance_weight: float, diagonal_ratio: float) -> None:
+        super().__init__()
+        self.covariance_weight, self.diagonal_ratio = covariance_weight, diagonal_ratio
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        covariance = self.covariance(output.posterior) / output.vae.latent.prior_variance
         diagonal_weight = self.diagonal_ratio * self.covariance_weight
-        penalty = terms.dip_penalty(covariance, self.covariance_weight, diagonal_weight)
-        return {"kl": mean_kl(latent), "covariance": penalty}
+        penalty = losses.dip_penalty(covariance, self.covariance_weight, diagonal_weight)
+        return {"kl": output.posterior.mean_kl, "covariance": penalty}
 
     @abstractmethod
-    def covariance(self, latent: Latent) -> Tensor:
+    def covariance(self, posterior: Posterior) -> Tensor:
         """(latents, latents)."""
 
 
 @objectives.register("dip-i")
-@dataclass(frozen=True)
 class DipI(_Dip):
     """The covariance of the means (DIP-VAE-I)."""
 
-    def covariance(self, latent: Latent) -> Tensor:
-        return terms.covariance(latent.mean)
+    def __init__(
+        self,
+        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
+        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 10.0,
+    ) -> None:
+        super().__init__(covariance_weight, diagonal_ratio)
+
+    def covariance(self, posterior: Posterior) -> Tensor:
+        return losses.covariance(posterior.mean)
 
 
 @objectives.register("dip-ii")
-@dataclass(frozen=True)
 class DipII(_Dip):
     """The covariance of the samples: that of the means plus the mean variance (DIP-VAE-II)."""
 
-    diagonal_ratio: float = setting(1.0, RATIO, at_least=0)
+    def __init__(
+        self,
+        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
+        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 1.0,
+    ) -> None:
+        super().__init__(covariance_weight, diagonal_ratio)
 
-    def covariance(self, latent: Latent) -> Tensor:
-        own = latent.variance.mean(0).diag_embed()
-        return terms.covariance(latent.mean) + own
+    def covariance(self, posterior: Posterior) -> Tensor:
+        own = posterior.variance.mean(0).diag_embed()
+        return losses.covariance(posterior.mean) + own

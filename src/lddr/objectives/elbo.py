@@ -1,35 +1,42 @@
-"""The plain evidence lower bound, and β-VAE's weighted one."""
+"""The plain autoencoder, the evidence lower bound, and β-VAE's weighted one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated
 
-from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
-from lddr.settings import setting
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
+from lddr.objectives import objectives
+from lddr.objectives.objective import Number, Objective
+from lddr.settings import Setting
+from lddr.vae import Output
 
-    from lddr.latents.family import Latent
+
+@objectives.register("autoencoder")
+class Autoencoder(Objective):
+    """The reconstruction alone, without a KL."""
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        return {}
 
 
 @objectives.register("elbo")
-@dataclass(frozen=True)
 class Elbo(Objective):
     """KL."""
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        return {"kl": mean_kl(latent)}
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        return {"kl": output.posterior.mean_kl}
 
 
 @objectives.register("beta")
-@dataclass(frozen=True)
 class Beta(Objective):
     """β · KL (β-VAE)."""
 
-    grid: ClassVar[Values] = {"beta": (1, 2, 4, 6, 8, 16)}
-    beta: float = setting(4.0, "Weight of the KL.", at_least=0)
+    grid = {"beta": (1, 2, 4, 6, 8, 16)}  # noqa: RUF012
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        return {"kl": self.beta * mean_kl(latent)}
+    def __init__(self, beta: Annotated[float, Setting("Weight of the KL.", at_least=0)] = 4.0) -> None:
+        super().__init__()
+        self.beta = beta
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        return {"kl": self.beta * output.posterior.mean_kl}

@@ -2,64 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated, Literal
 
-from lddr import terms
-from lddr.objectives.adversary import Adversary
-from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
-from lddr.settings import setting
+import torch
+from torch import Tensor
 
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-
-    from lddr.latents.family import Latent
+from lddr import losses
+from lddr.latents.latent import Latent
+from lddr.networks.coders import Discriminator
+from lddr.objectives import objectives
+from lddr.objectives.objective import AdversarialObjective
+from lddr.settings import Setting
+from lddr.vae import Output
 
 
 @objectives.register("factor")
-@dataclass(frozen=True)
-class AdversarialCorrelation(Objective):
-    """KL + γ · TC, by the density ratio of codes and codes whose latents are permuted."""
+class AdversarialCorrelation(AdversarialObjective):
+    """KL + γ · TC, by the density ratio of samples and samples whose latents are permuted over the batch."""
 
-    grid: ClassVar[Values] = {"gamma": (10, 20, 30, 40, 50, 100)}
-    gamma: float = setting(10.0, "Weight of the total correlation.", at_least=0)
-    discriminator_width: int = setting(1000, "Units in each of the discriminator's hidden layers.", at_least=1)
-    discriminator_layers: int = setting(6, "Hidden layers of the discriminator.", at_least=1)
-    discriminator_slope: float = setting(0.01, "Negative slope of the discriminator's leaky ReLU.", at_least=0)
-    discriminator_learning_rate: float = setting(1e-4, "Adam's, for the discriminator.", above=0)
-    discriminator_schedule: str = setting(
-        "constant",
-        "Of the discriminator's learning rate: constant, or in proportion to the model's.",
-        choices=("constant", "model"),
-    )
-    discriminator_beta1: float = setting(0.5, "Adam's first β, for the discriminator.", at_least=0, at_most=0.9999)
-    discriminator_beta2: float = setting(0.9, "Adam's second β, for the discriminator.", at_least=0, at_most=0.9999)
+    grid = {"gamma": (10, 20, 30, 40, 50, 100)}  # noqa: RUF012
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        assert moment.verdict is not None, "this objective has an adversary"
-        return {"kl": mean_kl(latent), "total_correlation": self.gamma * moment.verdict(latent)}
+    def __init__(
+        self,
+        gamma: Annotated[float, Setting("Weight of the total correlation.", at_least=0)] = 10.0,
+        discriminator_width: Annotated[
+            int, Setting("Units in each of the discriminator's hidden layers.", at_least=1)
+        ] = 1000,
+        discriminator_layers: Annotated[int, Setting("Hidden layers of the discriminator.", at_least=1)] = 6,
+        discriminator_slope: Annotated[
+            float, Setting("Negative slope of the discriminator's leaky ReLU.", at_least=0)
+        ] = 0.01,
+        discriminator_learning_rate: Annotated[float, Setting("Adam's, for the discriminator.", above=0)] = 1e-4,
+        discriminator_schedule: Annotated[
+            Literal["constant", "model"],
+            Setting("Of the discriminator's learning rate: constant, or in proportion to the model's."),
+        ] = "constant",
+        discriminator_beta1: Annotated[
+            float, Setting("Adam's first β, for the discriminator.", at_least=0, at_most=0.9999)
+        ] = 0.5,
+        discriminator_beta2: Annotated[
+            float, Setting("Adam's second β, for the discriminator.", at_least=0, at_most=0.9999)
+        ] = 0.9,
+    ) -> None:
+        super().__init__()
+        self.gamma = gamma
+        self.discriminator_shape = discriminator_width, discriminator_layers, discriminator_slope
+        self.discriminator_learning_rate = discriminator_learning_rate
+        self.discriminator_schedule = discriminator_schedule
+        self.discriminator_betas = discriminator_beta1, discriminator_beta2
 
-    def adversary(self, inputs: int) -> Adversary:
-        from lddr.networks.coders import Discriminator
+    def build_discriminator(self, inputs: int) -> Discriminator:
+        return Discriminator(inputs, *self.discriminator_shape)
 
-        width, layers, slope = self.discriminator_width, self.discriminator_layers, self.discriminator_slope
-        betas = self.discriminator_beta1, self.discriminator_beta2
-        network = Discriminator(inputs, width, layers, slope)
-        return _DensityRatio(network, self.discriminator_learning_rate, betas, self.discriminator_schedule)
+    def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor:
+        return losses.permutations((batch, latent.num_latents), generator)
 
+    def adversarial_penalties(self, output: Output, score: Tensor) -> dict[str, Tensor]:
+        return {"kl": output.posterior.mean_kl, "total_correlation": self.gamma * score}
 
-class _DensityRatio(Adversary):
-    """Tells codes of the batch from codes whose latents are permuted over it."""
+    def score(self, logits: Tensor) -> Tensor:
+        return losses.density_ratio(logits)
 
-    def verdict(self, outputs: Tensor) -> Tensor:
-        return terms.density_ratio(outputs)
+    def negatives(self, samples: Tensor, random: Tensor) -> Tensor:
+        return losses.permute_latents(samples, random)
 
-    def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor:
-        return terms.permutations(shape, generator)
-
-    def rivals(self, codes: Tensor, drawn: Tensor) -> Tensor:
-        return terms.permute_latents(codes, drawn)
-
-    def loss(self, outputs: Tensor, rivals: Tensor) -> Tensor:
-        return terms.discriminator_loss(outputs, rivals)
+    def classification_loss(self, logits: Tensor, negative_logits: Tensor) -> Tensor:
+        return losses.discriminator_loss(logits, negative_logits)

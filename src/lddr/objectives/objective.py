@@ -1,74 +1,199 @@
-"""What every objective is: settings, penalties in nats per image, and where it needs one, an adversary."""
+"""What every objective is: a module that adds penalties to the reconstruction of a VAE, in nats per image."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING
 
-from lddr.registry import Registry
-from lddr.settings import Settings, claims
+import torch
+from torch import Tensor, nn
+
+from lddr.latents.latent import Latent
+from lddr.vae import Output, in_precision
 
 if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
+    from typing import Self
 
-    from lddr.latents.family import Latent
-    from lddr.networks.latent_layer import LatentLayer
-    from lddr.objectives.adversary import Adversary
-
-Values = dict[str, tuple[float, ...]]  # a setting and the values to try
+Number = float | Tensor
 
 
 @dataclass(frozen=True)
-class Moment:
-    """When and where penalties are worked out, and what they may need besides the latents."""
+class Loss:
+    """The loss of a batch in nats per image, and its terms; `backward` computes the gradients of the VAE."""
 
-    schedule: float | Tensor  # what the objective's own `schedule` says now
-    layer: LatentLayer
-    decoder: Callable[[Tensor], Tensor]  # z → logits of the image
-    hidden: Callable[[Tensor], list[Tensor]]  # z → what the layers before give, in full precision
-    drawn: Tensor | None = None  # by the objective's own `draw`
-    verdict: Callable[[Latent], Tensor] | None = None  # what the adversary makes of them, for objectives with one
+    reconstruction: Tensor  # -log p(x | z)
+    kl: Tensor  # KL(posterior ‖ prior), without a weight
+    penalties: dict[str, Tensor]  # weighted, by name
+    reconstruction_weight: float = 1.0
+    discriminator: Tensor | None = None  # the discriminator's own loss, which has no gradient for the VAE
+
+    @cached_property
+    def total(self) -> Tensor:
+        """Weighted reconstruction + all penalties: ()."""
+        weight = self.reconstruction_weight
+        weighted = self.reconstruction if weight == 1 else weight * self.reconstruction
+        return weighted + reduce(torch.add, self.penalties.values()) if self.penalties else weighted
+
+    @property
+    def terms(self) -> dict[str, Tensor]:
+        """The total, the ELBO and all terms by name, detached; "kl" is the KL without a weight."""
+        elbo = -self.reconstruction - self.kl
+        terms = {"loss": self.total, "elbo": elbo, "reconstruction": self.reconstruction, "kl": self.kl}
+        terms |= {name: value for name, value in self.penalties.items() if name != "kl"}
+        return {name: value.detach() for name, value in terms.items()}
+
+    def plus(self, **penalties: Tensor) -> Loss:
+        """The same loss with more penalties."""
+        return replace(self, penalties=self.penalties | penalties)
+
+    def backward(self) -> None:
+        """Compute the gradients of the VAE's weights, not those of a discriminator."""
+        self.total.backward()
+
+    def item(self) -> float:
+        return self.total.item()
 
 
-@dataclass(frozen=True)
-class Objective(Settings, ABC):
-    """Settings of an objective, and its penalties: they and the reconstruction make the loss."""
+class Objective(nn.Module, ABC):
+    """Reconstruction + penalties. Call it with the output of a VAE and the images.
 
-    name: ClassVar[str]  # in the registry
-    grid: ClassVar[Values] = {}  # the values of its settings in the paper and in Locatello et al.
-    needs_densities: ClassVar[bool] = False  # whether it compares posteriors: `cross_log_density`
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Gaussian(num_latents=2)
+    >>> encoder = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, latent.num_parameters))
+    >>> decoder = torch.nn.Sequential(torch.nn.Linear(latent.width, 64), torch.nn.Unflatten(1, (1, 8, 8)))
+    >>> vae, objective = lddr.VAE(encoder, decoder, latent), lddr.objectives.Beta(beta=4)
+    >>> images = torch.rand(5, 1, 8, 8)
+    >>> loss = objective(vae(images), images)
+    >>> loss.backward()
+    >>> sorted(loss.terms)
+    ['elbo', 'kl', 'loss', 'reconstruction']
+    """
+
+    grid = {}  # noqa: RUF012 (values of its settings in the paper and in Locatello et al.)
+    needs_densities = False  # whether it compares posteriors: `Posterior.cross_log_density`
+    random_stream = "objective"  # what a training run draws its random numbers for
+
+    name: str  # in the registry
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.discriminator: nn.Module | None = None
+        self.reconstruction_weight = 1.0
 
     @abstractmethod
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        """Each weighted penalty, by name."""
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        """Each weighted penalty, by name, given what `schedule` and `draw` return for the step."""
 
     def schedule(self, step: int) -> float:
-        """A number of its own that changes while the model trains; its penalties find it in the moment."""
+        """A number that changes during training."""
         return 0.0
 
-    def draw(self, shape: tuple[int, int], generator: torch.Generator) -> Tensor | None:
-        """The chance in its penalties for codes of this shape, (batch, latents), from the generator alone, if any."""
+    def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor | None:
+        """The random numbers that the penalties of a batch need, if any."""
         return None
 
-    def adversary(self, inputs: int) -> Adversary | None:
-        """The network it trains beside the model, with fresh weights; None for an objective without one.
+    def attach(self, latent: Latent) -> Self:
+        """Make it ready for a latent: build a discriminator, if it has one. Returns itself."""
+        return self
 
-        It takes what the latent family shows: a number for each latent, or several.
+    def forward(
+        self,
+        output: Output,
+        images: Tensor,
+        step: int = 0,
+        *,
+        schedule: Number | None = None,
+        random: Tensor | None = None,
+    ) -> Loss:
+        """The loss of a batch.
+
+        `step` is the training step, for objectives with a schedule. `schedule` and `random` replace what `schedule(step)`
+        and `draw` return.
         """
-        return None
+        latent = output.vae.latent
+        if self.needs_densities and not latent.has_densities:
+            raise ValueError(f"{type(self).__name__} needs densities, which {type(latent).__name__} latents do not have")
+        if random is None and (drawn := self.draw(latent, len(images))) is not None:
+            random = drawn.to(images.device)
+        reconstruction = output.vae.likelihood(output.reconstruction, images)
+        penalties, discriminator = self._penalties(output, self.schedule(step) if schedule is None else schedule, random)
+        penalties = penalties | latent.losses(output.posterior, output.sample)
+        return Loss(reconstruction, output.posterior.mean_kl, penalties, self.reconstruction_weight, discriminator)
+
+    def _penalties(
+        self, output: Output, schedule: Number, random: Tensor | None
+    ) -> tuple[dict[str, Tensor], Tensor | None]:
+        """The penalties, and the loss of a discriminator."""
+        return self.penalties(output, schedule, random), None
 
 
-def _admit(name: str, objective: type[Objective]) -> None:
-    objective.name = name
-    claims.claim("objective", objective)
+class AdversarialObjective(Objective):
+    """An objective with a discriminator, which trains on the same samples by a loss and an optimizer of its own.
+
+    In your own loop, call `attach(latent)`, give `discriminator.parameters()` to a second optimizer, and after
+    `loss.backward()` call `loss.discriminator.backward()` as well.
+    """
+
+    random_stream = "permutation"
+    discriminator_learning_rate: float = 1e-4
+    discriminator_betas: tuple[float, float] = (0.5, 0.9)
+    discriminator_schedule: str = "constant"  # "model": in proportion to the model's learning rate
+
+    @abstractmethod
+    def build_discriminator(self, inputs: int) -> nn.Module:
+        """A discriminator of so many numbers for each image, with fresh weights."""
+
+    @abstractmethod
+    def score(self, logits: Tensor) -> Tensor:
+        """What the model minimises, () from the discriminator's outputs for the samples of a batch."""
+
+    @abstractmethod
+    def negatives(self, samples: Tensor, random: Tensor) -> Tensor:
+        """The samples that the discriminator learns to tell from those of the batch, of the same shape."""
+
+    @abstractmethod
+    def classification_loss(self, logits: Tensor, negative_logits: Tensor) -> Tensor:
+        """What the discriminator minimises, () from its outputs for samples and negatives."""
+
+    @abstractmethod
+    def adversarial_penalties(self, output: Output, score: Tensor) -> dict[str, Tensor]:
+        """Each weighted penalty, by name, given the discriminator's score of the batch."""
+
+    def attach(self, latent: Latent) -> Self:
+        self.discriminator = self.build_discriminator(latent.discriminator_width)
+        return self
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        """With a discriminator that does not train: the score has the gradients of the whole network."""
+        samples = output.vae.latent.discriminator_input(output.sample)
+        return self.adversarial_penalties(output, self.score(self._network(output)(samples.flatten(1))))
+
+    def _penalties(
+        self, output: Output, schedule: Number, random: Tensor | None
+    ) -> tuple[dict[str, Tensor], Tensor | None]:
+        assert random is not None
+        network, z = self._network(output), output.vae.latent.discriminator_input(output.sample)
+        samples = z.detach().requires_grad_()
+        logits, negative_logits = _both(network, samples.flatten(1), self.negatives(z.detach(), random).flatten(1))
+        score = self.score(logits)
+        if z.requires_grad:
+            (slope,) = torch.autograd.grad(score, samples, retain_graph=True)
+            score = score.detach() + (slope * (z - samples.detach())).sum()  # the same value; its gradient reaches z alone
+        return self.adversarial_penalties(output, score), self.classification_loss(logits, negative_logits)
+
+    def _network(self, output: Output) -> Callable[[Tensor], Tensor]:
+        if self.discriminator is None:
+            raise ValueError(f"{type(self).__name__} has no discriminator yet; call attach(latent) before training")
+        return in_precision(self.discriminator, output.precision)
 
 
-objectives: Registry[type[Objective]] = Registry("objective", homes=("lddr.objectives",), admit=_admit)
-
-
-def mean_kl(latent: Latent) -> Tensor:
-    """KL summed over latents, mean over the batch."""
-    return latent.mean_kl
+def _both(network: Callable[[Tensor], Tensor], samples: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
+    """Outputs for both; in one pass where a pass costs the same however many samples there are."""
+    if samples.device.type == "cpu":
+        return network(samples), network(negatives)
+    return network(torch.cat([samples, negatives])).chunk(2)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import Annotated
 
-from lddr import terms
-from lddr.objectives.objective import Moment, Objective, Values, mean_kl, objectives
-from lddr.settings import setting
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from lddr.latents.family import Latent
+from lddr import losses
+from lddr.objectives import objectives
+from lddr.objectives.objective import Number, Objective
+from lddr.settings import Setting
+from lddr.vae import Output
 
 
 @objectives.register("tc")
-@dataclass(frozen=True)
 class TotalCorrelation(Objective):
     """KL + (β - 1) · TC, from the densities of a batch's samples under all its posteriors."""
 
     needs_densities = True
-    grid: ClassVar[Values] = {"beta": (1, 2, 4, 6, 8, 10)}
-    beta: float = setting(4.0, "Weight of the total correlation, counted from 1.", at_least=0)
+    grid = {"beta": (1, 2, 4, 6, 8, 10)}  # noqa: RUF012
 
-    def penalties(self, latent: Latent, moment: Moment) -> dict[str, Tensor]:
-        correlation = terms.total_correlation(moment.layer.cross_log_density(latent))
-        return {"kl": mean_kl(latent), "total_correlation": (self.beta - 1) * correlation}
+    def __init__(
+        self, beta: Annotated[float, Setting("Weight of the total correlation, counted from 1.", at_least=0)] = 4.0
+    ) -> None:
+        super().__init__()
+        self.beta = beta
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        correlation = losses.total_correlation(output.posterior.cross_log_density(output.sample))
+        return {"kl": output.posterior.mean_kl, "total_correlation": (self.beta - 1) * correlation}

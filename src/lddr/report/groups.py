@@ -3,14 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 from lddr.data.dataset import datasets
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.models import models
-from lddr.objectives.objective import objectives
+from lddr.objectives import objectives
 from lddr.peers import peers_balance
 from lddr.registry import Registry
 from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublished
@@ -168,8 +168,8 @@ def _own_names(model: str) -> dict[str, str]:
     own = {name: f"{name} of {model}" for name in peers_balance(point, "", None, {})}
     registries: tuple[tuple[Registry[Any], str], ...] = ((latents, point.latent), (objectives, point.objective))
     for parts, part in registries:
-        usual = {each.name: each.default for name in reversed([*parts]) for each in fields(parts[name])}
-        odd = [each.name for each in fields(parts[part]) if each.default != usual[each.name]]
+        usual = {each: rule.default for name in reversed([*parts]) for each, rule in parts[name].rules.items()}
+        odd = [each for each, rule in parts[part].rules.items() if rule.default != usual[each]]
         own = {name: f"{name} of {part}" for name in odd} | own
     return own
 

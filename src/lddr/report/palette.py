@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.models import models
-from lddr.objectives.objective import objectives
+from lddr.objectives import objectives
 from lddr.report.style import INK
 
 # of the objectives in the order in which models have names: elbo, beta, annealed, factor, tc, dip-i, dip-ii

@@ -16,15 +16,17 @@ from lddr.data.factors import FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16
+from lddr.latents.latent import usual_supervision
 from lddr.metrics.elbo import bounds
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.machine import Machine, usable_cores
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
+from lddr.training.accelerator import batches_for, capture, trainer_on
+from lddr.training.batches import Batches
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
+from lddr.training.trainer import Trainer
 
 REMEDY = "try more --steps, --mean-bias or another --learning-rate"  # for a model that has learned nothing
 
@@ -43,8 +45,8 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
     if seen.reading and not machine.quiet:
         say(seen.reading)
-    learner = _learner(config, machine, seen)
-    feed = Feed(learner, seen)  # what cannot be trained is refused by now: before there is a folder
+    trainer = _trainer(config, machine, seen)
+    batches = batches_for(trainer, seen)  # what cannot be trained is refused by now: before there is a folder
     if not machine.quiet:
         _say_what_labels_do(config, seen)
     with folder.alone(say=say):
@@ -52,7 +54,7 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
             folder.check(seen)
         else:
             with _threads(machine, folder):
-                _carry_out(learner, feed, folder, machine, tracked)
+                _carry_out(trainer, batches, folder, machine, tracked)
     return folder.path
 
 
@@ -70,42 +72,43 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _learner(config: Config, machine: Machine, dataset: Dataset) -> Learner:
+def _trainer(config: Config, machine: Machine, dataset: Dataset) -> Trainer:
     device = chosen_device(machine.device)
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
         say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
-    learner = Learner(config, dataset, device)
+    trainer = trainer_on(device, config, dataset)
     if machine.compile:
-        learner.capture()
-    return learner
+        capture(trainer)
+    return trainer
 
 
-def _carry_out(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, tracked: Tracked | None) -> None:
-    _write_config(learner.config, folder, feed.dataset)
+def _carry_out(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: Tracked | None) -> None:
+    _write_config(trainer.config, folder, batches.dataset)
     with tracked or nullcontext():
         hooks = [machine.on_log, tracked.record if tracked else None]
-        train(learner, feed, folder, machine, [hook for hook in hooks if hook is not None])
-        scores = _measured(learner, feed, folder, machine)
+        train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
+        scores = _measured(trainer, batches, folder, machine)
         if tracked:
             tracked.scored(scores)
 
 
-def _measured(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine) -> dict[str, float]:
+def _measured(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, float]:
     """Save the model and its scores, and give them."""
-    config, dataset = learner.config, feed.dataset
+    config, dataset = trainer.config, batches.dataset
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
     facts["background"] = dataset.preparation and dataset.preparation.background
-    if learner.adversary is not None:
-        save_model(folder.adversary_file, module_tensors("discriminator", learner.adversary.network), facts)
-    save_model(folder.model_file, module_tensors("vae", learner.vae), facts)
-    scores = bounds(learner.vae, config.training.steps, dataset)
+    if trainer.objective.discriminator is not None:
+        tensors = module_tensors("discriminator", trainer.objective.discriminator)
+        save_model(folder.discriminator_file, tensors, facts)
+    save_model(folder.model_file, module_tensors("vae", trainer.vae), facts)
+    scores = bounds(trainer.vae, config.training.steps, dataset)
     if is_collapsed(scores):
         say(_collapsed(scores, folder))
     folder.require(CONFIG, LOG, MODEL)
-    scores |= learner.validation(feed.validation)
+    scores |= trainer.validation(batches.validation)
     if config.supervision is not None:
-        scores |= config.supervision.guessing(config.latent, dataset)
+        scores |= config.supervision.guessing(trainer.vae.latent, dataset)
     folder.write_scores(scores)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
     return scores
@@ -140,6 +143,6 @@ def _say_what_labels_do(config: Config, dataset: Dataset) -> None:
             f"supervised ({supervision.loss}) by {train:,} labelled images of {len(dataset):,}, {validation:,} more "
             f"validate; the first latents are tied to: {space}"
         )
-    elif not space.is_complete and (loss := config.latent.usual_supervision()):
+    elif not space.is_complete and (loss := usual_supervision(config.latent)):
         count = f"{space.num_labelled:,} of {len(dataset):,} images are labelled"
         say(f"{count}, but this run does not train with the labels; set supervision (for example {loss}) to use them")

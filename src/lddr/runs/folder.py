@@ -44,7 +44,7 @@ class RunFolder:
         self.path = Path(path)
         self.config_file, self.scores_file = self.path / CONFIG, self.path / SCORES
         self.log_file, self.model_file = self.path / LOG, self.path / MODEL
-        self.adversary_file = self.path / "discriminator.safetensors"  # of its own: large, and few need it
+        self.discriminator_file = self.path / "discriminator.safetensors"  # of its own: large, and few need it
         self.checkpoints, self.tensorboard = self.path / "checkpoint", self.path / "tensorboard"
         self.tracking_file = self.path / "tracking.json"  # what it is called by trackers, and how far they know it
         self.error_file = self.path / "error.txt"  # of a sweep: the last traceback

@@ -109,7 +109,7 @@ def _share(shape: Config, runs: list[tuple[str, int]], seconds: float | None) ->
 def shape_of(config: Config) -> Config:
     """The same without what does not change the cost of a step: seed, steps, weights of penalties, labels, files."""
     weights = {name: rule.default for name, rule in rules_of(config.objective).items() if rule.kind is float}
-    objective = replace(config.objective, **weights)  # sizes, which are whole numbers, may have a cost
+    objective = config.objective.changed(**weights)  # sizes, which are whole numbers, may have a cost
     training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
     supervision = config.supervision
     if supervision is not None:  # own images may have fewer labels than the default
@@ -162,13 +162,12 @@ def _steps(config: Config, dataset: Dataset) -> Iterator[float]:
     """Take one training step after the other, and give the seconds of each."""
     import torch
 
-    from lddr.training.feed import Feed
-    from lddr.training.learner import Learner
+    from lddr.training.accelerator import batches_for, trainer_on
 
     device = torch.device("cpu")
-    learner = Learner(config, dataset, device)
-    feed = Feed(learner, dataset)
+    trainer = trainer_on(device, config, dataset)
+    batches = batches_for(trainer, dataset)
     for step in count():
         start = time.process_time()  # not the clock on the wall: others may be using this machine
-        learner.step(feed.inputs(step))
+        trainer.step(batches.batch(step))
         yield time.process_time() - start

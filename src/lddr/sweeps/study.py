@@ -16,11 +16,11 @@ from lddr.data.dataset import datasets
 from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
 from lddr.foreign import content_of, foreign, named
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.metrics.choice import MetricSettings, configured
 from lddr.metrics.metric import Metric
 from lddr.models import models
-from lddr.objectives.objective import objectives
+from lddr.objectives import objectives
 from lddr.presets import PRESETS
 from lddr.settings import rules_of
 from lddr.sweeps.scores import METRICS, scores_by_scale

@@ -1,4 +1,4 @@
-"""Adam in one kernel, with a state that can be seen: `torch.optim` would import torch's compiler, for seconds."""
+"""Adam in one kernel. Constructing `torch.optim.Adam` imports torch's compiler, which takes more than a second."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ EPSILON = 1e-8
 class Adam:
     """The steps of `torch.optim.Adam(fused=True)`, bit by bit; with a decay those of AdamW.
 
-    Only weights decay, by which everything of two dimensions or more is meant that is not `spared`; `clip` bounds the
+    Only weights decay, by which everything of two dimensions or more is meant that is not in `no_decay`; `clip` bounds the
     elements of gradients, all of them or with `clip_of` "weights" those of weights.
     """
 
@@ -23,10 +23,10 @@ class Adam:
         betas: tuple[float, float],
         decay: float = 0.0,
         clip: float = 0.0,
-        spared: Iterable[Tensor] = (),
+        no_decay: Iterable[Tensor] = (),
         clip_of: str = "all",
     ) -> None:
-        self._parameters, kept = list(parameters), set(map(id, spared))
+        self._parameters, kept = list(parameters), set(map(id, no_decay))
         self._is_weight = [parameter.dim() > 1 and id(parameter) not in kept for parameter in self._parameters]
         self.learning_rate, self.betas, self.decay, self.clip = learning_rate, betas, decay, clip
         self._is_clipped = self._is_weight if clip_of == "weights" else [True] * len(self._parameters)
@@ -34,17 +34,17 @@ class Adam:
         # in the parameter's memory format: the kernel walks both as flat memory, and bits depend on where a number lies
         self._means, self._squares = ([torch.zeros_like(each) for each in self._parameters] for _ in range(2))
 
-    def forget_gradients(self) -> None:
+    def zero_grad(self) -> None:
         for parameter in self._parameters:
             parameter.grad = None
 
     @torch.no_grad()
-    def step(self, halted: Tensor | None = None) -> None:
-        """Change every parameter that has a gradient, by `learning_rate` as it is now; nothing if `halted` holds 1.
+    def step(self, found_inf: Tensor | None = None) -> None:
+        """Change every parameter that has a gradient, by `learning_rate` as it is now; nothing if `found_inf` holds 1.
 
         That is decided where the parameters are: nobody waits for it.
         """
-        going = 1 if halted is None else 1 - halted
+        going = 1 if found_inf is None else 1 - found_inf
         gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
         steps = [self._steps[number] for number in gradients]
         _each(torch.ops.aten._foreach_add_, steps, going)
@@ -69,7 +69,7 @@ class Adam:
             eps=EPSILON,
             amsgrad=False,
             maximize=False,
-            found_inf=halted,
+            found_inf=found_inf,
         )
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:

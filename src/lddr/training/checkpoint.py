@@ -24,6 +24,7 @@ Facts = dict[str, Any]  # whatever JSON can hold
 
 _NAME = re.compile(r"\d{9,}\.safetensors")
 _DRAFT = re.compile(r"\..+-[0-9a-f]{8}\.safetensors")  # as `written_whole` calls it
+_RENAMED = re.compile(r"^(vae\.)family\.")  # tensors of the latent in files of older versions
 _LARGEST = 4 << 30  # bytes of a file
 
 
@@ -144,7 +145,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
     facts = json.loads(metadata["facts"])
     if not isinstance(facts, dict):
         raise ValueError("it says nothing of itself")
-    return tensors, facts
+    return {_RENAMED.sub(r"\1latent.", name): tensor for name, tensor in tensors.items()}, facts
 
 
 def _digest(tensors: Tensors, facts: str) -> str:

@@ -7,8 +7,8 @@ import torch
 from lddr.config import Config
 from lddr.console import say
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.networks.vae import VAE
-from lddr.training.feed import as_tensor
+from lddr.training.batches import as_tensor
+from lddr.vae import VAE
 
 IMAGES = 256
 ACTIVE_VARIANCE = 0.01  # of the codes of a latent that is in use
@@ -32,8 +32,8 @@ def latent_use(vae: VAE, images: torch.Tensor) -> LatentUse:
     posterior = vae.encode(images)
     active = int((posterior.mean.var(0, correction=0) > ACTIVE_VARIANCE).sum())
     saturated = 0
-    if vae.family.family.is_discrete:
-        probabilities = vae.family.family.posterior(posterior).mean(0)  # (latents, values): 1 only if all agree
+    if vae.latent.is_discrete:
+        probabilities = posterior.parameters.mean(0)  # (latents, values): 1 only if all agree
         saturated = int((probabilities.amax(1) > ONE_CATEGORY).sum())
     return LatentUse(posterior.mean.shape[1], active, saturated)
 

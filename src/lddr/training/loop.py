@@ -13,11 +13,11 @@ from lddr.errors import UserError
 from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine, OnLog
 from lddr.training import checkpoint
+from lddr.training.averages import LOG_EVERY, LossAverages, log_interval
+from lddr.training.batches import Batches
 from lddr.training.collapse import CollapseWatch
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import LOG_EVERY, Ledger, log_interval
 from lddr.training.tracking import Tracker
+from lddr.training.trainer import Trainer
 
 FORMAT = 2  # of checkpoints; those without a number have 100 steps in every line and a noise schedule a step shorter
 
@@ -26,36 +26,38 @@ class Stopped(KeyboardInterrupt):
     """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
-def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
-    """Train to the last step, from the folder's newest checkpoint if there is one; hooks are told what is logged."""
-    steps = learner.config.training.steps
+def train(
+    trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()
+) -> None:
+    """Train to the last step, from the folder's newest checkpoint if there is one; hooks are called with each line."""
+    steps = trainer.config.training.steps
     interval = log_interval(steps)
-    found = _newest(learner, folder)
+    found = _newest(trainer, folder)
     first, sums = 0, None
     if found is not None:
-        learner.restore(found.tensors)
+        trainer.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
     tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
-    ledger, saved_at = Ledger(first, sums), time.monotonic()
-    watch = CollapseWatch(learner.vae, feed.dataset, learner.config)
+    averages, saved_at = LossAverages(first, sums), time.monotonic()
+    watch = CollapseWatch(trainer.vae, batches.dataset, trainer.config)
     with _asked_to_stop() as stop, tracker:
         for step in range(first, steps):
-            ledger.add(learner.step(feed.inputs(step)))
+            averages.add(trainer.step(batches.batch(step)))
 
             is_last, stops = step + 1 == steps, stop.is_set()
             logs = is_last or (step + 1) % interval == 0
             saves = not is_last and (stops or time.monotonic() - saved_at > machine.checkpoint_seconds)
-            if learner.waits or logs or saves:
-                _check(ledger.read(), folder)
-            tracker.show(step + 1, ledger.latest)
+            if trainer.checks_every_step or logs or saves:
+                _check(averages.read(), folder)
+            tracker.show(step + 1, averages.latest)
             if logs:
-                tracker.record(step + 1, ledger.line(step % interval + 1) | learner.validation(feed.validation))
+                tracker.record(step + 1, averages.line(step % interval + 1) | trainer.validation(batches.validation))
                 watch.look(step + 1)
             if saves:
                 tracker.sync()
                 folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
-                state = learner.tensors() | ({} if ledger.sums is None else {"sums": ledger.sums})
-                facts = {"format": FORMAT, "fingerprint": learner.config.fingerprint}
+                state = trainer.tensors() | ({} if averages.sums is None else {"sums": averages.sums})
+                facts = {"format": FORMAT, "fingerprint": trainer.config.fingerprint}
                 checkpoint.save(folder.checkpoints, step + 1, state, facts)
                 saved_at = time.monotonic()
             if stops and not is_last:
@@ -63,19 +65,19 @@ def train(learner: Learner, feed: Feed, folder: RunFolder, machine: Machine, hoo
         tracker.sync()
 
 
-def _newest(learner: Learner, folder: RunFolder) -> checkpoint.Checkpoint | None:
+def _newest(trainer: Trainer, folder: RunFolder) -> checkpoint.Checkpoint | None:
     """The newest checkpoint that this run can be resumed from; one of an older format is resumed with a warning."""
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
     if found is None:
         return None
-    config, steps = learner.config, learner.config.training.steps
+    config, latent, steps = trainer.config, trainer.vae.latent, trainer.config.training.steps
     interval = log_interval(steps)
     if "format" not in found.facts:
         older = f"the checkpoint of step {found.step} in {folder} is of an older version of lddr"
         if interval < LOG_EVERY:
             say(f"{older}, which logged a run of {steps} steps in other lines; starting from the beginning")
             return None
-        if config.latent.noise_scale(0, steps) != config.latent.noise_scale(steps, steps):
+        if latent.noise_scale(0, steps) != latent.noise_scale(steps, steps):
             say(f"{older}, whose noise schedule ended a step earlier; resuming with the schedule of this version")
     _check_origin(found, config.fingerprint, interval, folder)
     return found
@@ -94,7 +96,7 @@ def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int,
 
 
 def _check(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
-    """Stop at a loss that is no number, which the learner has kept from the weights, and say which term it was."""
+    """Stop at a loss that is no number, which the trainer has kept from the weights, and say which term it was."""
     step = next((step for step, values in terms.items() if not math.isfinite(values["loss"])), None)
     if step is None:
         return

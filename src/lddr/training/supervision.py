@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from lddr.data.dataset import Dataset
     from lddr.data.factors import Indices
-    from lddr.latents.family import LatentFamily
+    from lddr.latents.latent import Latent
+    from lddr.parts import Choice
 
 
 @dataclass(frozen=True)
@@ -44,20 +45,20 @@ class Supervision(Settings):
         at_least=0,
     )
 
-    def check(self, family: LatentFamily) -> None:
-        """Refuse a loss that the latent family does not know."""
-        if self.loss not in family.supervisions:
-            known = ", ".join(family.supervisions)
+    def check(self, latent: Choice) -> None:
+        """Refuse a loss that the latent does not have."""
+        if self.loss not in latent.supervisions:
+            known = ", ".join(latent.supervisions)
             remedy = f"choose one of: {known}" if known else "leave supervision out"
-            raise UserError(f"supervision {self.loss!r} is not for {family.name} latents; {remedy}")
+            raise UserError(f"supervision {self.loss!r} is not for {latent.name} latents; {remedy}")
 
-    def check_dataset(self, family: LatentFamily, dataset: Dataset) -> None:
+    def check_dataset(self, latent: Choice, dataset: Dataset) -> None:
         """Refuse what cannot be: more factors than latents, no factors at all, more labels than labelled images."""
         factors = len(dataset.space.factors)
         if not factors:
             raise UserError(f"{dataset.name} has no factors to supervise with; give factors, or leave supervision out")
-        if factors > family.num_latents:
-            latents = f"the {family.num_latents} latents to tie them to"
+        if factors > latent.num_latents:
+            latents = f"the {latent.num_latents} latents to tie them to"
             raise UserError(f"{dataset.name} has {factors} factors, more than {latents}; raise num_latents")
         count = dataset.space.num_labelled
         if self.labels > count:
@@ -79,7 +80,7 @@ class Supervision(Settings):
         train = ceil((1 - self.validation_share) * self.labels)
         return drawn[:train], drawn[train:]
 
-    def guessing(self, family: LatentFamily, dataset: Dataset) -> dict[str, float]:
+    def guessing(self, latent: Latent, dataset: Dataset) -> dict[str, float]:
         """The validation risk of a constant guess for each factor; nothing without labels to validate with.
 
         The guess is the best one for the labels that train and one more of every value, as any may come up.
@@ -92,14 +93,14 @@ class Supervision(Settings):
         train, validation = (space.factors_of(images) for images in self.split(dataset))
 
         def targets(rows: Indices, factor: int) -> Tensor:
-            return family.targets(self.loss, np.maximum(rows, 0), space)[:, factor]  # of what is known, others are -1
+            return latent.targets(self.loss, np.maximum(rows, 0), space)[:, factor]  # of what is known, others are -1
 
         risk = 0.0
         for factor, size in enumerate(space.sizes):
             every = np.minimum(np.arange(size)[:, np.newaxis], np.array(space.sizes) - 1)
             seen = np.concatenate([train[train[:, factor] != UNKNOWN], every])
             unseen = validation[validation[:, factor] != UNKNOWN]
-            errors = family.guess(self.loss, targets(seen, factor), targets(unseen, factor))
+            errors = latent.guess(self.loss, targets(seen, factor), targets(unseen, factor))
             risk += float(errors.sum()) / max(len(validation), 1)
         return {"validation_risk_guessing": risk} if len(validation) else {}
 

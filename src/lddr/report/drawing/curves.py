@@ -41,7 +41,7 @@ def _number(value: Any) -> float:
 def noise_scale(run: Run, steps: Floats) -> Floats | None:
     """How much of its noise the latents' family uses at these steps; None where it is always the same."""
     with suppress(UserError):
-        latent, last = run.files.config.latent, run.files.config.training.steps
+        latent, last = run.files.config.latent.build(), run.files.config.training.steps
         if latent.noise_scale(0, last) != latent.noise_scale(last, last):
             return np.array([latent.noise_scale(int(step), last) for step in steps])
     return None

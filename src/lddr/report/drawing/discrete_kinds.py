@@ -54,27 +54,27 @@ def seen(kind: Kind) -> Seen:
     """By the families themselves, at the scale of noise that training begins with."""
     import torch
 
-    from lddr.latents.family import latents
-    from lddr.networks.latent_layer import LatentLayer
+    from lddr.latents import latents
 
     settings = {"num_latents": 1, "num_categories": VALUES} | kind.settings
-    layer = LatentLayer(latents[kind.latent](**settings))
-    for parameter in layer.parameters():
+    latent = latents[kind.latent](**settings).build()
+    for parameter in latent.parameters():
         parameter.data.copy_(torch.tensor(LEARNED[kind.latent]))
 
     def outputs(places: torch.Tensor) -> torch.Tensor:
-        if layer.family.outputs_per_latent == 1:
+        if latent.parameters_per_latent == 1:
             return places[:, None]
-        return -BUMP * (places[:, None] - layer.positions).square()
+        return -BUMP * (places[:, None] - latent.positions).square()
 
     with torch.no_grad():
         generator = torch.Generator().manual_seed(SEED)
         places, drawn = torch.linspace(-kind.far, kind.far, PLACES), torch.rand(SAMPLES, generator=generator)
         drawn = (2 * drawn - 1) * kind.far
-        noise = layer.family.noise(SAMPLES, generator)
-        trained = layer(outputs(drawn), noise, layer.family.noise_scale(0, 2)).z
-        tested, path = layer(outputs(places)).z, layer(outputs(places), hard=False).z
-        found = (layer.values_of(0), places, tested[:, 0], path[:, 0], drawn, trained[:, 0])
+        noise = latent.noise(SAMPLES, generator)
+        trained = latent(outputs(drawn)).rsample(noise, latent.noise_scale(0, 2))
+        posterior = latent(outputs(places))
+        tested, path = posterior.expected().z, posterior.expected(hard=False).z
+        found = (latent.values_of(0), places, tested[:, 0], path[:, 0], drawn, trained[:, 0])
     return Seen(*(each.double().numpy() for each in found))
 
 

@@ -67,7 +67,7 @@ def _by_use(loaded: LoadedRun) -> list[int]:
     """Latents by how far their codes spread, idle ones left out; all of them if all are idle."""
     spreads = loaded.model.represent(loaded.images(MEASURED)).std(axis=0)
     order = np.argsort(-spreads, kind="stable")[:SHOWN].tolist()
-    limit = IDLE * float(np.sqrt(loaded.model.config.latent.prior_variance))
+    limit = IDLE * float(np.sqrt(loaded.model.vae.latent.prior_variance))
     return [latent for latent in order if spreads[latent] > limit] or order
 
 

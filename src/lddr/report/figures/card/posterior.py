@@ -22,8 +22,8 @@ def posterior(loaded: LoadedRun) -> Drawn:
     """A panel for each latent with the posteriors of many images."""
     model = loaded.model
     if not model.is_discrete:
-        raise UndefinedError(f"{model.config.latent.title} latents have no categories")
-    return Drawn(posterior_panels(model.posterior(loaded.images(IMAGES)), model.vae.family.active.numpy()), TOLD)
+        raise UndefinedError(f"{model.vae.latent.title} latents have no categories")
+    return Drawn(posterior_panels(model.posterior(loaded.images(IMAGES)), model.vae.latent.active.numpy()), TOLD)
 
 
 @house_style()

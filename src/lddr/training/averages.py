@@ -14,7 +14,7 @@ def log_interval(steps: int) -> int:
     return min(LOG_EVERY, max(1, steps // LEAST_LINES))
 
 
-class Ledger:
+class LossAverages:
     """`add` never waits for a device; `read` does, for all steps since the last time."""
 
     def __init__(self, first_step: int, sums: Tensor | None) -> None:

@@ -1,4 +1,4 @@
-"""The terms of the objectives: pure functions of tensors, in nats, differentiable unless they say otherwise.
+"""The formulas of the objectives: pure functions of tensors, in nats, differentiable unless they say otherwise.
 
 A mask `active` is a bool tensor (latents, categories) with at least one active category per latent; None is all active.
 """
@@ -7,15 +7,9 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from lddr.lazy import LazyModule
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-else:
-    torch = LazyModule("torch")
+import torch
+from torch import Tensor
 
 
 def bernoulli_reconstruction(logits: Tensor, images: Tensor) -> Tensor:  # (batch, channels, height, width) twice → ()
@@ -73,9 +67,15 @@ def gumbel_softmax(logits: Tensor, gumbel: Tensor, scale: float | Tensor, active
     return (noisy if active is None else noisy.masked_fill(~active, -math.inf)).softmax(-1)
 
 
-def gumbel_noise(shape: tuple[int, ...], generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
-    """Finite Gumbel(0, 1) noise of a shape, -log(-log u), where the generator lives; float32 when left out."""
-    uniform = torch.rand(shape, generator=generator, device=generator.device, dtype=dtype)
+def gumbel_noise(
+    shape: tuple[int, ...],
+    generator: torch.Generator | None = None,
+    dtype: torch.dtype | None = None,
+    device: torch.device | None = None,
+) -> Tensor:
+    """Finite Gumbel(0, 1) noise of a shape, -log(-log u), on the device of the generator if there is one."""
+    device = device if generator is None else generator.device
+    uniform = torch.rand(shape, generator=generator, device=device, dtype=dtype)
     spacing = torch.finfo(uniform.dtype).eps / 2  # of the numbers that torch.rand draws
     uniform = uniform.clamp(spacing / 2, 1 - spacing)  # 0 would be infinite; half a step keeps the tail honest
     return -torch.log(-torch.log(uniform))
@@ -184,10 +184,12 @@ def multi_information(z: Tensor, deviation: Tensor) -> Tensor:  # (batch, latent
 DISTANCE = 0.1  # ε: how far from the codes the decoder is asked for its curvature, in deviations of the latents
 
 
-def directions(shape: tuple[int, int], generator: torch.Generator) -> Tensor:  # (2, 2, batch, latents)
-    """Two Rademacher and two standard normal directions for every code, where the generator lives."""
-    signs = torch.randint(2, (2, *shape), generator=generator, device=generator.device) * 2.0 - 1
-    return torch.stack([signs, torch.randn((2, *shape), generator=generator, device=generator.device)])
+def directions(
+    shape: tuple[int, int], generator: torch.Generator | None, device: torch.device | None = None
+) -> Tensor:  # (2, 2, batch, width)
+    """Two Rademacher and two standard normal directions for every sample."""
+    signs = torch.randint(2, (2, *shape), generator=generator, device=device) * 2.0 - 1
+    return torch.stack([signs, torch.randn((2, *shape), generator=generator, device=device)])
 
 
 def neighbours(z: Tensor, deviation: Tensor, directions: Tensor) -> Tensor:  # (8 x batch, latents)
@@ -209,9 +211,11 @@ def hessian_ratio(outputs: Tensor) -> Tensor:  # (8 x batch, …) → ()
     return mixed / (whole + 1e-10)
 
 
-def permutations(shape: tuple[int, int], generator: torch.Generator) -> Tensor:  # (batch, latents)
-    """A permutation of the batch for every latent, where the generator lives."""
-    return torch.rand(shape, generator=generator, device=generator.device).argsort(0)
+def permutations(
+    shape: tuple[int, int], generator: torch.Generator | None, device: torch.device | None = None
+) -> Tensor:  # (batch, latents)
+    """A permutation of the batch for every latent."""
+    return torch.rand(shape, generator=generator, device=device).argsort(0)
 
 
 def permute_latents(z: Tensor, order: Tensor) -> Tensor:  # (batch, latents, …), (batch, latents) → as z, detached

@@ -1,0 +1,224 @@
+"""What every latent is: a module from encoder outputs to a posterior, with a prior, noise and a list of values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from lddr.data.factors import FactorSpace, Indices
+
+Scale = float | Tensor  # of the noise
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of a batch's posteriors."""
+
+    z: Tensor  # (batch, width): the input of the decoder
+    weights: Tensor | None = None  # (batch, latents, values): the one-hot or relaxed choice that z is made of, if any
+    unrounded: Tensor | None = None  # (batch, latents): z before quantisation, where latents quantise in training
+
+
+class Posterior(ABC):
+    """q(z | x) for a batch of images; it is computed from the outputs of an encoder by a `Latent`."""
+
+    mean: Tensor  # (batch, latents): the codes, one number for each latent, which represents the image
+    variance: Tensor  # (batch, latents)
+    kl: Tensor  # (batch, latents): KL(posterior ‖ prior), in nats
+    parameters: Tensor  # (batch, latents, …): as users see it; discrete: the probability of every value
+
+    @abstractmethod
+    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
+        """A differentiable sample, made of this noise (`Latent.noise`), or of fresh noise.
+
+        `scale` multiplies the noise. `hard` quantises to one of a discrete latent's values, with the gradient of the
+        sample before quantisation; None does what the latent does in training.
+        """
+
+    @abstractmethod
+    def expected(self, hard: bool | None = None) -> Sample:
+        """What the decoder gets at test time, without noise; `hard` quantises discrete latents, or leaves them soft."""
+
+    def rsample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Tensor:
+        """The decoder's input of a `sample`: (batch, width)."""
+        return self.sample(noise, scale, hard).z
+
+    def cross_log_density(self, sample: Sample) -> Tensor:
+        """For every pair of images b and c, log q(z_i of b | image c): (batch, batch, latents)."""
+        raise NotImplementedError(f"{type(self).__name__} has no densities; its latent should say has_densities = False")
+
+    @property
+    def categories(self) -> Tensor:
+        """The most probable value of each discrete latent, by number: (batch, latents)."""
+        return self.parameters.argmax(2)
+
+    @cached_property
+    def mean_kl(self) -> Tensor:
+        """KL summed over latents, mean over the batch: ()."""
+        return self.kl.sum(1).mean()
+
+
+class Latent(nn.Module, ABC):
+    """A family of posteriors with its prior.
+
+    An encoder must give `num_parameters` numbers for each image, and a decoder gets `width` of them. A latent may be
+    several numbers for the decoder (`embed`), but has one number in the codes.
+    """
+
+    title = ""  # "Gaussian", say
+    is_discrete = False  # whether a latent has a list of values that it can be quantised to
+    supervisions = ()  # losses on labelled images that it has
+    masking = ()  # those that restrict a latent to as many values as its factor has
+    has_densities = True  # whether posteriors have a `cross_log_density`
+
+    name: str  # in the registry
+    prior_variance: float  # of one latent under the prior
+    active: Tensor  # (latents, values), discrete: the values in use
+
+    def __init__(self, num_latents: int, parameters_per_latent: int, numbers_per_latent: int = 1) -> None:
+        super().__init__()
+        self.num_latents = num_latents
+        self.parameters_per_latent, self.numbers_per_latent = parameters_per_latent, numbers_per_latent
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers it needs from the encoder."""
+        return self.num_latents * self.parameters_per_latent
+
+    @property
+    def width(self) -> int:
+        """How many numbers the decoder gets."""
+        return self.num_latents * self.numbers_per_latent
+
+    @property
+    def discriminator_width(self) -> int:
+        """How many numbers of a sample a discriminator gets."""
+        return self.width
+
+    def forward(self, outputs: Tensor) -> Posterior:
+        """Encoder outputs, (batch, num_parameters) → posterior."""
+        if outputs.shape[1:] != (self.num_parameters,):
+            wanted = f"{self.num_parameters} outputs for each image ({type(self).__name__}.num_parameters)"
+            raise ValueError(f"the encoder must give {wanted}, not a shape of {tuple(outputs.shape)}")
+        return self.posterior(outputs.float().unflatten(1, (self.num_latents, self.parameters_per_latent)))
+
+    @abstractmethod
+    def posterior(self, parameters: Tensor) -> Posterior:
+        """(batch, latents, parameters_per_latent) → posterior."""
+
+    @abstractmethod
+    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
+        """The noise that samples of this many posteriors need."""
+
+    def noise_scale(self, step: int, steps: int) -> float:
+        """What the noise is multiplied with at a training step."""
+        return 1.0
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw those of its weights that are initialised at random."""
+
+    @abstractmethod
+    def values(self) -> Tensor:
+        """The values of a traversal, (latents, values); discrete: all there are, in rising order."""
+
+    def values_of(self, latent: int) -> Tensor:
+        """The values of a traversal of one latent, without those that are masked out: (values,)."""
+        values = self.values()[latent].detach()
+        return values[self.active[latent]] if self.is_discrete else values
+
+    def embed(self, codes: Tensor) -> Tensor:
+        """The decoder's input for codes: (batch, latents) → (batch, width)."""
+        return codes
+
+    def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
+        """Weighted losses of its own, by name, that are added to every objective."""
+        return {}
+
+    def discriminator_input(self, sample: Sample) -> Tensor:
+        """What a discriminator gets of a sample: (batch, latents, …), where all numbers of a latent stay together."""
+        return sample.z.unflatten(1, (self.num_latents, -1)) if self.numbers_per_latent > 1 else sample.z
+
+    # masks
+
+    def mask_to_factors(self, loss: str, space: FactorSpace) -> None:
+        """Restrict latent i to the values of factor i, if the supervised loss masks."""
+        if loss in self.masking:
+            self.active.copy_(active_values(space, *self.active.shape))
+
+    def cache_mask(self) -> None:
+        """Find out whether there is a mask before the module moves to a device that would have to be waited for."""
+        _ = self.is_discrete and self._is_masked
+
+    @cached_property
+    def _is_masked(self) -> bool:
+        return not bool(self.active.all())
+
+    @property
+    def mask(self) -> Tensor | None:
+        """The active values, None when all are."""
+        return self.active if self._is_masked else None
+
+    # supervision
+
+    @classmethod
+    def usual_supervision(cls) -> str | None:
+        """The supervised loss to use if none is named; None if it has none."""
+        return usual_supervision(cls)
+
+    def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
+        """The targets of the first latents for labels of images: (images, factors)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no targets")
+
+    def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
+        """The supervised loss of every label: (images, factors)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no errors")
+
+    def risk(self, loss: str, posterior: Posterior, targets: Tensor, known: Tensor | None = None) -> Tensor:
+        """R_s of labelled images: the errors of the known labels, summed over factors, mean over images."""
+        errors = self.errors(loss, posterior, targets)
+        return (errors if known is None else errors.where(known, 0.0)).sum(1).mean()
+
+    def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
+        """The errors (m,) for targets `unseen` (m,) of the constant prediction that is best for `seen` (n,)."""
+        raise NotImplementedError(f"{type(self).__name__} names supervisions but has no guess")
+
+
+def usual_supervision(latent: object) -> str | None:
+    """The supervised loss of a latent to use if none is named: one that masks, where there is one."""
+    return next(iter((*latent.masking, *latent.supervisions)), None)  # type: ignore[attr-defined]
+
+
+def normalised(factors: Indices, space: FactorSpace) -> Tensor:
+    """Factor values as numbers from 0 to 1: (images, factors)."""
+    return (torch.as_tensor(factors).double() / _steps(space)).float()
+
+
+def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tensor:
+    """The place of each factor value among a latent's: j of m' goes to round(j · (m-1)/(m'-1)): (images, factors).
+
+    Ties go up. In whole numbers, because floating point breaks the tie at some sizes (27 and 53 values of 64).
+    """
+    steps = _steps(space)
+    return (2 * torch.as_tensor(factors).long() * (num_values - 1) + steps) // (2 * steps)
+
+
+def active_values(space: FactorSpace, num_latents: int, num_values: int) -> Tensor:
+    """J_i for the latents of factors with fewer values than the latent; all values for every other latent."""
+    active = torch.ones(num_latents, num_values, dtype=torch.bool)
+    for latent, size in enumerate(space.sizes):
+        if size < num_values:
+            every = torch.arange(size)[:, None].expand(-1, len(space.sizes))
+            active[latent] = False
+            active[latent, bins(every, space, num_values)[:, latent]] = True
+    return active
+
+
+def _steps(space: FactorSpace) -> Tensor:
+    """From the first value of each factor to its last: (factors,)."""
+    return torch.tensor(space.sizes).sub(1).clamp(min=1)

@@ -1,0 +1,106 @@
+"""The Bernoulli likelihood, which is the paper's, and its normalised variant for pixels between 0 and 1."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from lddr import losses
+from lddr.likelihoods import likelihoods
+from lddr.likelihoods.likelihood import DARKEST, Likelihood
+
+
+@likelihoods.register("bernoulli")
+class Bernoulli(Likelihood):
+    """log p = x l - log(1 + eˡ) for logits l: binary cross-entropy."""
+
+    title = "Bernoulli"
+
+    def forward(self, outputs: Tensor, images: Tensor) -> Tensor:
+        if outputs.device.type != "cpu" or outputs.dtype not in (torch.float32, torch.float64):
+            return losses.bernoulli_reconstruction(outputs, images)
+        return _OneVisit.apply(outputs, images)  # half the time on the CPU, with its gradient
+
+    def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
+        return binary_cross_entropy_with_logits(outputs, images, reduction="none")
+
+    def mean(self, outputs: Tensor) -> Tensor:
+        return outputs.sigmoid()
+
+    def outputs_of(self, pixels: Tensor) -> Tensor:
+        return pixels.logit(eps=DARKEST)
+
+    def of_copies(self, images: Tensor) -> Tensor:
+        """The entropy of the pixels, which is not 0 for grey ones."""
+        return losses.bernoulli_entropy(images)
+
+    def of_mean(self, images: Tensor) -> float:
+        return losses.mean_picture(images)
+
+
+@likelihoods.register("continuous_bernoulli")
+class ContinuousBernoulli(Bernoulli):
+    """The Bernoulli likelihood divided by its integral over [0, 1] (Loaiza-Ganem & Cunningham 2019).
+
+    log p = x l - log(1 + eˡ) + log C(l), where C(l) = l / tanh(l / 2) and C(0) = 2.
+    """
+
+    title = "continuous Bernoulli"
+
+    def forward(self, outputs: Tensor, images: Tensor) -> Tensor:
+        return self.per_image(outputs, images).mean()
+
+    def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
+        return super().pixels(outputs, images) - log_normaliser(outputs)
+
+    def mean(self, outputs: Tensor) -> Tensor:
+        """1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
+        near = outputs.abs() < NEAR
+        safe = torch.where(near, 1.0, outputs)
+        return torch.where(near, 0.5 + outputs / 12, -1 / torch.expm1(-safe) - 1 / safe)
+
+    def outputs_of(self, pixels: Tensor) -> Tensor:
+        """By bisection: the mean rises with the logit."""
+        wanted = pixels.clamp(DARKEST, 1 - DARKEST)
+        low, high = torch.full_like(wanted, -1 / DARKEST), torch.full_like(wanted, 1 / DARKEST)
+        for _ in range(40):
+            middle = (low + high) / 2
+            is_low = self.mean(middle) < wanted
+            low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
+        return (low + high) / 2
+
+    of_copies = Likelihood.of_copies
+    of_mean = Likelihood.of_mean
+
+
+NEAR = 0.02  # logits this close to 0 take a Taylor series: the quotients would cancel
+
+
+def log_normaliser(logits: Tensor) -> Tensor:
+    """log C(l) = log(l / tanh(l / 2)) of the continuous Bernoulli; log 2 + l² / 12 near 0."""
+    near = logits.abs() < NEAR
+    safe = torch.where(near, 1.0, logits)
+    return torch.where(near, 0.6931471805599453 + logits.square() / 12, torch.log(safe / torch.tanh(safe / 2)))
+
+
+class _OneVisit(torch.autograd.Function):
+    """log(1 + eˡ) - l·x = max(l, 0) - l·x - log max(p, 1 - p) with p = 1/(1 + e⁻ˡ), and p - x is its gradient.
+
+    The mean over the batch and its gradient in one visit to the pixels; on the CPU they are a few passes each.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, images: Tensor) -> Tensor:
+        probabilities = logits.sigmoid()
+        ctx.save_for_backward(probabilities - images)
+        likelier = probabilities.sub_(0.5).abs_().add_(0.5)
+        pixels = logits.relu().addcmul_(logits, images, value=-1).sub_(likelier.log_())
+        return pixels.sum() / len(logits)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (slopes,) = ctx.saved_tensors
+        return slopes * (gradient / len(slopes)), None

@@ -1,0 +1,182 @@
+"""The training step: batch → posterior → sample → reconstruction → loss → discriminator → optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from lddr import losses
+from lddr.config import Config, Training
+from lddr.data.dataset import Dataset, as_floats, stream
+from lddr.likelihoods.likelihood import Likelihood
+from lddr.networks import build, decoders, encoders
+from lddr.networks.coders import initialise
+from lddr.objectives.objective import AdversarialObjective, Loss, Objective
+from lddr.training.adam import Adam
+from lddr.training.batches import Batch, Labelled, torch_stream
+from lddr.training.checkpoint import fill, load_module, module_tensors
+from lddr.vae import VAE, Output, in_precision, output_bias
+
+SEEN = 1024  # images that the mean brightness and the contrast are measured on
+SMALLEST_CONTRAST = 0.01  # nats: identical images have none
+
+
+class Trainer:
+    """A VAE, its objective and their optimizers. What a step does depends on the weights and the batch alone."""
+
+    checks_every_step = True  # whether the loop looks at every step's loss, which an accelerator would have to wait for
+
+    def __init__(self, config: Config, dataset: Dataset, device: torch.device, vae: VAE | None = None) -> None:
+        self.config, self.device = config, device
+        self.precision = torch.bfloat16 if config.training.precision == "bf16" else None
+        self.vae = (self._new_vae(dataset) if vae is None else vae).train()
+        self.vae.latent.cache_mask()
+        self.vae.to(device)
+        self.objective: Objective = config.objective.build().attach(self.vae.latent)
+        self.objective.reconstruction_weight = reconstruction_weight(config.training, dataset, self.vae.likelihood)
+        training = config.training
+        self.optimizer = Adam(
+            self.vae.parameters(),
+            training.learning_rate,
+            betas=(0.9, 0.999),
+            decay=training.weight_decay,
+            clip=training.clip,
+            no_decay=[*self.vae.latent.parameters(), *self.vae.likelihood.parameters()],
+            clip_of=training.clip_of,
+        )
+        if isinstance(self.objective, AdversarialObjective):
+            discriminator = self.discriminator
+            initialise(discriminator, torch_stream(training.seed, "discriminator"), config.networks.initialiser)
+            discriminator.to(device)
+            rate, betas = self.objective.discriminator_learning_rate, self.objective.discriminator_betas
+            self.discriminator_optimizer = Adam(discriminator.parameters(), rate, betas)
+
+    def _new_vae(self, dataset: Dataset) -> VAE:
+        """The untrained model of the settings."""
+        vae = build_vae(self.config, dataset)
+        generator = torch_stream(self.config.training.seed, "weights")
+        initialise(vae, generator, self.config.networks.initialiser)
+        vae.latent.initialise(generator)
+        if self.config.networks.mean_bias:
+            initialise_output_bias(vae, dataset)
+        return vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    @property
+    def discriminator(self) -> nn.Module:
+        assert self.objective.discriminator is not None
+        return self.objective.discriminator
+
+    def step(self, batch: Batch) -> dict[str, Tensor]:
+        """Update the weights by one batch; returns the terms of its loss. A non-finite loss is not applied."""
+        loss = self.loss(batch)
+        if loss.total.isfinite():
+            self.update(loss, batch)
+        return loss.terms
+
+    def loss(self, batch: Batch) -> Loss:
+        """The loss of a batch, in nats per image."""
+        encoder, decoder = in_precision(self.vae.encoder, self.precision), in_precision(self.vae.decoder, self.precision)
+        posterior = self.vae.latent(encoder(batch.images))
+        sample = posterior.sample(batch.noise, batch.noise_scale)
+        output = Output(decoder(sample.z), posterior, sample, self.vae, self.precision)
+        loss = self.objective(output, batch.images, schedule=batch.schedule, random=batch.random)
+        return loss.plus(**self._supervision(output, batch.labelled)) if batch.labelled else loss
+
+    def update(self, loss: Loss, batch: Batch, found_inf: Tensor | None = None) -> None:
+        """One step of Adam for the VAE, and one for a discriminator by its own loss on the same samples."""
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.learning_rate = batch.learning_rate
+        self.optimizer.step(found_inf)
+        if loss.discriminator is not None and isinstance(self.objective, AdversarialObjective):
+            weights = list(self.discriminator.parameters())
+            gradients = torch.autograd.grad(loss.discriminator, weights)
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.grad = gradient
+            if self.objective.discriminator_schedule == "model":
+                share = self.objective.discriminator_learning_rate / self.config.training.learning_rate
+                self.discriminator_optimizer.learning_rate = share * batch.learning_rate
+            self.discriminator_optimizer.step(found_inf)
+
+    # supervision
+
+    def _supervision(self, output: Output, labelled: Labelled) -> dict[str, Tensor]:
+        """The supervised risk, and the penalty on free latents that repeat the tied ones, where it is used."""
+        supervision = self.config.supervision
+        assert supervision is not None
+        posterior = self.vae.latent(in_precision(self.vae.encoder, self.precision)(labelled.images))
+        risk = self.vae.latent.risk(supervision.loss, posterior, labelled.targets, labelled.known)
+        penalties = {"supervision": supervision.weight(len(labelled.images)) * risk}
+        if supervision.free_penalty:
+            codes, tied = output.posterior.mean, labelled.targets.shape[1]
+            repeated = losses.squared_correlations(codes[:, tied:], codes[:, :tied].detach())
+            penalties["free_penalty"] = supervision.free_penalty * repeated.sum()
+        return penalties
+
+    @torch.no_grad()
+    def validation(self, labelled: Labelled | None) -> dict[str, float]:
+        """The supervised risk of labelled images that do not train, in float32; nothing when there are none."""
+        if labelled is None or not len(labelled.targets) or self.config.supervision is None:
+            return {}
+        posterior = self.vae.encode(labelled.images)
+        risk = self.vae.latent.risk(self.config.supervision.loss, posterior, labelled.targets, labelled.known)
+        return {"validation_risk": risk.item()}
+
+    # checkpoints
+
+    def _trained(self) -> Iterator[tuple[str, nn.Module, str, Adam]]:
+        """The networks and their optimizers, by their names in a checkpoint."""
+        yield "vae", self.vae, "adam", self.optimizer
+        if self.objective.discriminator is not None:
+            yield "discriminator", self.objective.discriminator, "referee", self.discriminator_optimizer
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything a checkpoint must keep, by name."""
+        state: dict[str, Tensor] = {}
+        for name, network, memory, optimizer in self._trained():
+            state |= module_tensors(name, network) | optimizer.tensors(memory)
+        return state
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """The inverse of `tensors`."""
+        for name, network, memory, optimizer in self._trained():
+            load_module(name, network, tensors)
+            fill(memory, optimizer.tensors(memory), tensors)
+
+
+def build_vae(config: Config, dataset: Dataset) -> VAE:
+    """The model of these settings for the images of this dataset, before its weights are initialised."""
+    vae = vae_of(config, dataset.image_shape)
+    if config.supervision is not None:
+        config.supervision.check_dataset(config.latent, dataset)
+        vae.latent.mask_to_factors(config.supervision.loss, dataset.space)
+    return vae
+
+
+def vae_of(config: Config, image_shape: tuple[int, int, int]) -> VAE:
+    """The model of these settings for images of (height, width, channels)."""
+    latent, networks = config.latent.build(), config.networks
+    sizes = {"width": networks.width, "kernels": networks.kernels, "depth": networks.depth}
+    encoder = build(encoders[networks.encoder], image_shape, latent.num_parameters, **sizes)
+    decoder = build(decoders[networks.decoder], latent.width, image_shape, **sizes)
+    return VAE(encoder, decoder, latent, config.likelihood.build())
+
+
+@torch.no_grad()
+def initialise_output_bias(vae: VAE, dataset: Dataset) -> None:
+    """Initialise the decoder's output bias to the mean brightness of every channel."""
+    bias = output_bias(vae.decoder)
+    if bias is not None:
+        brightness = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)).mean(axis=(0, 1, 2)))
+        bias.copy_(vae.likelihood.outputs_of(brightness))
+
+
+def reconstruction_weight(training: Training, dataset: Dataset, likelihood: Likelihood) -> float:
+    """The weight that was set, raised where the images have less contrast than `min_contrast` asks for."""
+    if not training.min_contrast:
+        return training.reconstruction_weight
+    images = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)))
+    contrast = training.reconstruction_weight * max(likelihood.contrast(images), SMALLEST_CONTRAST)
+    return training.reconstruction_weight * max(1.0, training.min_contrast / contrast)

@@ -1,0 +1,101 @@
+"""The variational autoencoder: encoder → latent → decoder → likelihood, whatever each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lddr.latents.latent import Latent, Posterior, Sample, Scale
+from lddr.likelihoods import likelihoods
+from lddr.likelihoods.likelihood import Likelihood
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a VAE makes of a batch of images; the input of every objective."""
+
+    reconstruction: Tensor  # (batch, channels, height, width): the decoder's outputs, logits for a Bernoulli likelihood
+    posterior: Posterior
+    sample: Sample
+    vae: VAE
+    precision: torch.dtype | None = None  # in which the networks were computed, if not in their own
+
+    @property
+    def z(self) -> Tensor:
+        """The decoder's input, (batch, width)."""
+        return self.sample.z
+
+
+class VAE(nn.Module):
+    """A variational autoencoder made of ordinary modules.
+
+    Parameters
+    ----------
+    encoder
+        Maps images (batch, channels, height, width) in [0, 1] to (batch, latent.num_parameters).
+    decoder
+        Maps (batch, latent.width) to (batch, channels, height, width), one number for each pixel and channel.
+    latent
+        A `lddr.latents` module, or your own `Latent`.
+    likelihood
+        "bernoulli" (the decoder gives logits), "gaussian", "laplace", "continuous_bernoulli", or a `Likelihood`.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> from torch import nn
+    >>> latent = lddr.latents.Categorical(num_latents=3, num_categories=8)
+    >>> encoder = nn.Sequential(nn.Flatten(), nn.Linear(16 * 16, latent.num_parameters))
+    >>> decoder = nn.Sequential(nn.Linear(latent.width, 16 * 16), nn.Unflatten(1, (1, 16, 16)))
+    >>> vae = lddr.VAE(encoder, decoder, latent)
+    >>> output = vae(torch.rand(5, 1, 16, 16))
+    >>> output.posterior.mean.shape, output.z.shape, output.reconstruction.shape
+    (torch.Size([5, 3]), torch.Size([5, 3]), torch.Size([5, 1, 16, 16]))
+    """
+
+    def __init__(
+        self, encoder: nn.Module, decoder: nn.Module, latent: Latent, likelihood: str | Likelihood = "bernoulli"
+    ) -> None:
+        super().__init__()
+        self.latent, self.encoder, self.decoder = latent, encoder, decoder
+        self.likelihood: Likelihood = likelihoods[likelihood]().build() if isinstance(likelihood, str) else likelihood
+
+    def encode(self, images: Tensor) -> Posterior:
+        """The posterior of images (batch, channels, height, width)."""
+        return self.latent(self.encoder(images))
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Expected images, in [0, 1], of samples or embedded codes (batch, latent.width)."""
+        return self.likelihood.mean(self.decoder(z))
+
+    def forward(self, images: Tensor, noise: Tensor | None = None, scale: Scale = 1.0) -> Output:
+        """Posterior, sample and reconstruction of a batch.
+
+        In training mode the posterior is sampled, with this noise (`latent.noise`) or fresh noise from torch's global
+        generator, multiplied by `scale`. In eval mode, without noise, the decoder gets the expected codes.
+        """
+        posterior = self.encode(images)
+        is_sampled = self.training or noise is not None
+        sample = posterior.sample(noise, scale) if is_sampled else posterior.expected()
+        return Output(self.decoder(sample.z), posterior, sample, self)
+
+
+def in_precision(network: Callable[[Tensor], Tensor], precision: torch.dtype | None) -> Callable[[Tensor], Tensor]:
+    """The network, computed under autocast to a precision if one is given, with outputs in float32."""
+    if precision is None:
+        return network
+
+    def outputs(inputs: Tensor) -> Tensor:
+        with torch.autocast(inputs.device.type, precision):
+            return network(inputs).float()
+
+    return outputs
+
+
+def output_bias(decoder: Any) -> Tensor | None:
+    """The bias of the layer whose outputs are the pixels, where the decoder names that layer (`last`)."""
+    return getattr(getattr(decoder, "last", None), "bias", None)
