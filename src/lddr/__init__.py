@@ -12,10 +12,12 @@ _HOMES = {
     "Machine": "lddr.runs.machine",
     "Trained": "lddr.trained",
     "UserError": "lddr.errors",
+    "VAE": "lddr.vae",
     "evaluate": "lddr.metrics.evaluate",
     "load_dataset": "lddr.data.load",
     "train": "lddr.trained",
 }
+_MODULES = ("latents", "likelihoods", "metrics", "networks", "objectives")
 
 __all__ = [
     "Dataset",
@@ -24,19 +26,27 @@ __all__ = [
     "Machine",
     "Trained",
     "UserError",
+    "VAE",
     "__version__",
     "evaluate",
+    "latents",
+    "likelihoods",
     "load_dataset",
+    "metrics",
+    "networks",
+    "objectives",
     "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'lddr' has no attribute {name!r}")
     from lddr.extras import extras
 
     with extras():
+        if name in _MODULES:
+            return import_module(f"lddr.{name}")
         return getattr(import_module(_HOMES[name]), name)
 
 

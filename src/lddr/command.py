@@ -13,7 +13,8 @@ def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     flags = {preset: found for preset in PRESETS if (found := _flags(config, preset)) is not None}
     preset = min(flags, key=lambda preset: len(flags[preset]))
     words = ["lddr", "train", "--model", config.model, "--dataset", config.dataset]
-    words += ["--preset", preset] if preset != PRESETS[0] else []
+    words += ["--preset", preset]
+    words += ["--likelihood", config.likelihood.name] if config.likelihood.name != "bernoulli" else []
     words += ["--supervision", config.supervision.loss] if config.supervision else []
     for name, value in flags[preset].items():
         words += [] if name in without else _flag(name.replace("_", "-"), value)
@@ -27,7 +28,14 @@ def _flags(config: Config, preset: str) -> dict[str, Any] | None:
     """
     loss = config.supervision.loss if config.supervision else None
     usual, at_this = (
-        configure(config.model, config.dataset, preset, supervision=loss, resolution=resolution).flat()
+        configure(
+            config.model,
+            config.dataset,
+            preset,
+            supervision=loss,
+            likelihood=config.likelihood.name,
+            resolution=resolution,
+        ).flat()
         for resolution in (None, config.resolution)
     )
     usual = at_this | {"resolution": usual["resolution"]}

@@ -22,7 +22,7 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
     def __init__(
         self,
         model: str = "dvae",
-        preset: str = "paper",
+        preset: str = "quick",
         steps: int | None = None,
         random_state: int = 0,
         settings: dict[str, Any] | None = None,

@@ -8,7 +8,9 @@ module registers it. Either way the constructor's signature is the only place wh
 """
 
 import ast
+import hashlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -23,6 +25,7 @@ from lddr.registry import Registry
 from lddr.settings import Rule, Setting, claims
 
 T = TypeVar("T", bound=type)
+OWN = re.compile(r"own-(\w+)-[0-9a-f]{8}")  # name of a part that a user gave as a module
 NAMES = {"Annotated": Annotated, "Literal": Literal, "Setting": Setting} | {
     kind.__name__: kind for kind in (int, float, str, bool, tuple)
 }  # what the annotation of a setting may consist of
@@ -52,6 +55,9 @@ class Part:
     @property
     def cls(self) -> type:
         """The class itself."""
+        if not self.module:
+            what = f"this model has {_article(self.kind)} of your own, {self.class_name}"
+            raise UserError(f"{what}; give it: Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in")
         return getattr(import_module(self.module), self.class_name)
 
 
@@ -110,11 +116,35 @@ class Choice:
 
 
 class Parts(Registry[Part]):
-    """The parts of one kind by name: those of lddr's own package or module `home`, and those of plug-ins."""
+    """The parts of one kind by name: those of lddr's package `home`, and those of plug-ins.
 
-    def __init__(self, kind: str, home: str) -> None:
+    A module that a user gives without registering its class has a name, too: "own-", its class, and a digest of its
+    layers and the shapes of its weights. `own` holds the settings that such parts have, `constants` their constants.
+    """
+
+    def __init__(
+        self, kind: str, home: str, own: Mapping[str, Rule] | None = None, constants: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(kind, homes=())
-        self.home = home
+        self.home, self._own, self._constants = home, own or {}, constants or {}
+
+    def __getitem__(self, name: str) -> Part:
+        if found := OWN.fullmatch(name):
+            return Part(self.kind, name, "", found[1], self._own, {"title": found[1], **self._constants})
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        return bool(OWN.fullmatch(str(name))) or super().__contains__(name)
+
+    def choice_of(self, module: Any) -> Choice:
+        """The registered part that a module is an instance of, with its settings, or one of a user's own."""
+        name = vars(type(module)).get("name")
+        if isinstance(name, str) and name in self and self[name].class_name == type(module).__qualname__:
+            return Choice(self[name], module.settings)
+        layout = [(key, tuple(tensor.shape)) for key, tensor in module.state_dict().items()]
+        digest = hashlib.sha256(repr((repr(module), layout)).encode()).hexdigest()[:8]
+        part = self[f"own-{type(module).__name__}-{digest}"]
+        return Choice(part, {name: getattr(module, name) for name in self._own})
 
     def register(self, name: str) -> Callable[[T], T]:  # type: ignore[override]
         """Class decorator that makes a module known as `name`; its constructor's annotations are its settings."""
@@ -146,6 +176,10 @@ class Parts(Registry[Part]):
             raise ValueError(f"two {self.kind}s are called {part.name!r}")
         claims.claim(self.kind, part)
         self._things[part.name] = part
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
 
 
 def _inspected(kind: str, name: str, cls: type) -> Part:

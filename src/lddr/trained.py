@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from lddr.arrays import as_array
 from lddr.config import Config, changed, configure
@@ -24,9 +24,14 @@ from lddr.data.pictures import Preparation, arrangement, as_bytes, as_hex, natur
 from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
-from lddr.latents.latent import Posterior, usual_supervision
+from lddr.latents import latents
+from lddr.latents.latent import Latent, Posterior, usual_supervision
+from lddr.likelihoods import likelihoods
+from lddr.likelihoods.likelihood import Likelihood
 from lddr.models import models
+from lddr.networks import decoders, encoders
 from lddr.objectives.objective import Objective
+from lddr.objectives import objectives
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
 from lddr.runs.machine import OnLog
@@ -34,8 +39,8 @@ from lddr.runs.pretrained import located
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.batches import as_tensor
 from lddr.training.loop import Stopped
-from lddr.training.trainer import vae_of
-from lddr.vae import VAE
+from lddr.training.trainer import prepared, vae_of
+from lddr.vae import VAE, check_shapes
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
@@ -153,17 +158,30 @@ class Trained:
         save_model(RunFolder(folder).model_file, module_tensors("vae", self.vae), facts)
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Trained":
-        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name (a str)."""
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        encoder: nn.Module | None = None,
+        decoder: nn.Module | None = None,
+        latent: Latent | None = None,
+        likelihood: Likelihood | None = None,
+    ) -> "Trained":
+        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name (a str).
+
+        A model that was trained with modules of your own needs them again, with weights of any values: files hold
+        weights and settings, and no code.
+        """
         place = located(folder) if isinstance(folder, str) else folder
         path = RunFolder(place).model_file
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
         with foreign(path, "a model of lddr", "train it again or copy it again"):
             config, shape, background = _described(upgraded(facts, path))
+            own = {"encoder": encoder, "decoder": decoder, "latent": latent, "likelihood": likelihood}
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
-                check_fit("vae", module_tensors("vae", vae_of(config, shape)), tensors)
-            vae = vae_of(config, shape)
+                check_fit("vae", module_tensors("vae", vae_of(config, shape, **own)), tensors)
+            vae = vae_of(config, shape, **own)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         load_module("vae", vae, tensors)
         return cls(config, vae, shape, place, background)
@@ -262,9 +280,9 @@ def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int], str
 
 
 def train(
-    dataset: str | Path | Dataset | ArrayLike,
-    model: str | None = None,
-    preset: str = "paper",
+    dataset: Any,
+    model: str | VAE | None = None,
+    preset: str = "quick",
     out: str | Path | None = None,
     machine: Machine | None = None,
     on_log: OnLog | None = None,
@@ -274,8 +292,9 @@ def train(
 ) -> Trained:
     """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
 
-    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings. `on_log` is called
-    with the step and the values of every line of the log; what it raises ends the training.
+    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings, or given as a
+    `lddr.VAE`, which is trained in place. The preset "quick" takes minutes, "paper" has the paper's settings. `on_log`
+    is called with the step and the values of every line of the log; what it raises ends the training.
 
     Your own images, in files or an array, are scaled to `resolution` if it is given. Otherwise they keep their size if
     a network takes it, or get the nearest one up to 64x64; the quick preset makes them 32x32 at most. A `Dataset` is
@@ -295,26 +314,39 @@ def train(
         machine = replace(machine or Machine(), on_log=on_log)
     if factors is not None and isinstance(dataset, str | Path | Dataset):
         raise UserError("factors are labels of an array of images; put those of a folder into its factors.csv")
+    objective = settings.pop("objective") if isinstance(settings.get("objective"), Objective) else None
+    if objective is not None:
+        chosen = objectives.choice_of(objective)
+        settings |= {"objective": chosen.name, **chosen.settings}
+    vae = model if isinstance(model, VAE) else None
     if factors is not None and "supervision" not in settings:
         settings["supervision"] = _usual_supervision(model, settings)
-    config, loaded = _chosen(dataset, model, preset, settings, factors)
+    if vae is None:
+        config, loaded = _chosen(dataset, model, preset, settings, factors)
+    else:
+        config, loaded = _around(vae, dataset, preset, settings, factors)
     is_few = factors is not None or not loaded.space.is_complete
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
 
+    own = {} if vae is None else {"encoder": vae.encoder, "decoder": vae.decoder}
+    own |= {} if vae is None else {"latent": vae.latent, "likelihood": vae.likelihood}
+
     def run_below(place: Path) -> Path:
         if seeds == 1:
-            return run(config, place, machine, loaded)
+            return run(config, place, machine, loaded, vae and prepared(vae, config, loaded), objective)
+        if own or objective is not None:
+            raise UserError("seeds would train the same modules again; train each seed with modules of its own")
         from lddr.seeds import train_seeds
 
         in_memory = None if isinstance(dataset, str | Path) else loaded
         return train_seeds(config, seeds, place, machine, in_memory, card=out is not None)
 
     if out is not None:
-        return Trained.load(run_below(Path(out)))
+        return Trained.load(run_below(Path(out)), **own)
     with TemporaryDirectory() as folder:
         try:
-            trained = Trained.load(run_below(Path(folder)))
+            trained = Trained.load(run_below(Path(folder)), **own)
         except Stopped:
             raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
         trained.objective()  # keeps a discriminator: the folder is about to vanish
@@ -322,9 +354,24 @@ def train(
         return trained
 
 
-def _usual_supervision(model: str | None, settings: dict[str, Any]) -> str:
-    """The loss on labels that a user gives without a word on the loss."""
-    family = models[models.chosen(model, settings.get("latent"), settings.get("objective"))].family
+def _around(vae: VAE, dataset: Any, preset: str, settings: dict[str, Any], factors: Any) -> tuple[Config, Dataset]:
+    """The settings of a training of a user's own model, and the images, in the size they have."""
+    images = as_dataset(dataset, factors, *(settings.pop(name, None) for name in ("resolution", "fit", "background")))
+    check_shapes(vae, images.image_shape)
+    latent, likelihood = latents.choice_of(vae.latent), likelihoods.choice_of(vae.likelihood)
+    names = {"latent": latent.name, "likelihood": likelihood.name, "objective": settings.pop("objective", None)}
+    settings = {**latent.settings, **likelihood.settings, **_made(images, {}), **settings}
+    config = configure(None, images.name, preset, **names, **settings)
+    networks = {"encoder": encoders.choice_of(vae.encoder).name, "decoder": decoders.choice_of(vae.decoder).name}
+    return changed(config, networks), images
+
+
+def _usual_supervision(model: str | VAE | None, settings: dict[str, Any]) -> str:
+    """The loss on labels that a user gives without naming a loss."""
+    if isinstance(model, VAE):
+        family: Any = model.latent
+    else:
+        family = models[models.chosen(model, settings.get("latent"), settings.get("objective"))].family
     loss = usual_supervision(family)
     if loss is None:
         raise UserError(f"{family.name} latents have no loss for labels; set supervision=None to train without them")

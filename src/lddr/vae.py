@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from lddr.errors import UserError
 from lddr.latents.latent import Latent, Posterior, Sample, Scale
 from lddr.likelihoods import likelihoods
 from lddr.likelihoods.likelihood import Likelihood
@@ -96,6 +97,47 @@ def in_precision(network: Callable[[Tensor], Tensor], precision: torch.dtype | N
     return outputs
 
 
-def output_bias(decoder: Any) -> Tensor | None:
-    """The bias of the layer whose outputs are the pixels, where the decoder names that layer (`last`)."""
-    return getattr(getattr(decoder, "last", None), "bias", None)
+@torch.no_grad()
+def check_shapes(vae: VAE, image_shape: tuple[int, int, int]) -> None:
+    """Refuse a VAE whose networks do not fit its latent or images of (height, width, channels), in a sentence."""
+    height, width, channels = image_shape
+    shape, device = (2, channels, height, width), next(vae.parameters()).device
+    with evaluating(vae):
+        try:
+            outputs = vae.encoder(torch.zeros(shape, device=device))
+            pictures = vae.decoder(torch.zeros(2, vae.latent.width, device=device))
+        except RuntimeError as error:
+            raise UserError(f"the networks do not take images of {height}x{width}x{channels}: {error}") from error
+    for what, found, wanted in (
+        ("encoder must give latent.num_parameters numbers for each image", outputs.shape, (2, vae.latent.num_parameters)),
+        ("decoder must give images of the shape it is trained on", pictures.shape, shape),
+    ):
+        if tuple(found) != tuple(wanted):
+            raise UserError(f"the {what}: for two images {tuple(wanted)}, not {tuple(found)}")
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Switch a module to eval mode and back, for layers such as dropout and batch norm."""
+    was_training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was_training)
+
+
+@torch.no_grad()
+def output_bias(vae: VAE) -> Tensor | None:
+    """The bias of the decoder's last layer, if all that it does is to shift the outputs."""
+    biases = [bias for layer in vae.decoder.modules() if isinstance(bias := getattr(layer, "bias", None), Tensor)]
+    if not biases:
+        return None
+    bias, kept = biases[-1], biases[-1].clone()
+    z = torch.zeros(1, vae.latent.width, device=bias.device)
+    with evaluating(vae.decoder):
+        before = vae.decoder(z)
+        bias += 1
+        is_shifted = torch.allclose(vae.decoder(z), before + 1, atol=1e-4)
+    bias.copy_(kept)
+    return bias if is_shifted else None

@@ -147,9 +147,10 @@ def train(
     model: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dvae)")] = None,
     latent: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
     objective: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
+    likelihood: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: bernoulli)")] = None,
     dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dsprites)")] = None,
     seeds: int = 1,
-    preset: Annotated[str, arg(metavar="{paper,quick}")] = "paper",
+    preset: Annotated[str, arg(metavar="{quick,paper}")] = "quick",
     out: Folder = Path("runs"),
     device: str = "auto",
     threads: Whole = None,
@@ -159,9 +160,9 @@ def train(
     checkpoint_seconds: float = Machine.checkpoint_seconds,
     quiet: bool = False,
 ) -> None:
-    """Train a model in a folder of its own, or go on with it: started again, a run continues exactly where it was.
+    """Train a model in a folder of its own. Interrupted runs resume when you rerun the command.
 
-    What is left out has the value of the preset, else the paper's.
+    Settings that are left out have the values of the preset, or else the paper's.
 
     Args:
         settings: Of the run.
@@ -169,9 +170,10 @@ def train(
         model: A name from `lddr models`.
         latent: A latent family instead of a model's name: gaussian, categorical, …
         objective: An objective instead of a model's name: elbo, beta, factor, tc, …
+        likelihood: Likelihood of the pixels: bernoulli, gaussian, laplace or continuous_bernoulli.
         dataset: A name from `lddr data list`, or a folder, .npz or .npy file of your own images.
         seeds: Train so many seeds, from --seed on, on all cores, and choose one without labels.
-        preset: The paper's settings, or quick ones for a laptop.
+        preset: Quick settings that take minutes on a laptop, or the paper's.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
         threads: CPU threads; as many as there are cores when left out.
@@ -188,7 +190,7 @@ def train(
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
     name, images = pictures or dataset or "dsprites", None
     side = own_side(name) if settings.resolution is None else None
-    names = {"latent": latent, "objective": objective}
+    names = {"latent": latent, "objective": objective, "likelihood": likelihood}
     config = configure(model, name, preset, **names, own_side=side, **vars(settings))
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if config.supervision is not None and settings.labels is None and is_path(name):

@@ -7,8 +7,14 @@ when they are first used.
 from typing import Any
 
 from lddr.parts import Parts
+from lddr.settings import Rule
 
-latents = Parts("latent", "lddr.latents")
+latents = Parts(
+    "latent",
+    "lddr.latents",
+    own={"num_latents": Rule(1, "How many latents.", int)},
+    constants={"is_discrete": False, "supervisions": (), "masking": (), "has_densities": True},
+)
 
 
 def __getattr__(name: str) -> Any:

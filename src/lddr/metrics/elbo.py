@@ -74,6 +74,7 @@ def bounds(
 
     from lddr.training.collapse import latent_use
     from lddr.training.batches import as_tensor, torch_stream
+    from lddr.vae import evaluating
 
     latent, likelihood, device = vae.latent, vae.likelihood, next(vae.parameters()).device
     scale, hard = (latent.noise_scale(steps, steps), None) if sampling == "training" else (1.0, True)
@@ -83,7 +84,7 @@ def bounds(
         generator = torch_stream(seed, "evaluation noise", number)
         noise = torch.stack([latent.noise(batch_size, generator) for _ in range(draws)])
         images = here.to(device)
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(vae):
             posterior = vae.encode(images)
             outputs = vae.decoder(posterior.expected().z)
             errors = likelihood(outputs, images), posterior.mean_kl

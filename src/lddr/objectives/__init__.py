@@ -8,7 +8,7 @@ from typing import Any
 
 from lddr.parts import Parts
 
-objectives = Parts("objective", "lddr.objectives")
+objectives = Parts("objective", "lddr.objectives", constants={"grid": {}, "needs_densities": False})
 
 
 def __getattr__(name: str) -> Any:

@@ -2,9 +2,11 @@
 
 import platform
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from statistics import median
 
 import torch
 
@@ -18,6 +20,7 @@ from lddr.errors import UserError
 from lddr.hardware import chosen_device, has_fast_bf16
 from lddr.latents.latent import usual_supervision
 from lddr.metrics.elbo import bounds
+from lddr.objectives.objective import Objective
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.machine import Machine, usable_cores
@@ -27,14 +30,24 @@ from lddr.training.batches import Batches
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
 from lddr.training.trainer import Trainer
+from lddr.vae import VAE
 
+MANY_STEPS, TIMED_STEPS = 500, 5
 REMEDY = "try more --steps, --mean-bias or another --learning-rate"  # for a model that has learned nothing
 
 
-def run(config: Config, out: Path, machine: Machine | None = None, dataset: Dataset | None = None) -> Path:
+def run(
+    config: Config,
+    out: Path,
+    machine: Machine | None = None,
+    dataset: Dataset | None = None,
+    vae: VAE | None = None,
+    objective: Objective | None = None,
+) -> Path:
     """Train the model of these settings in its folder below `out`, or resume it; returns the folder.
 
-    A run that saw other images or labels is refused, finished or not.
+    A run that saw other images or labels is refused, finished or not. `vae` and `objective` are a user's own modules,
+    which the settings name.
     """
     machine = machine or Machine()
     folder = RunFolder(out / config.run_name)
@@ -45,10 +58,11 @@ def run(config: Config, out: Path, machine: Machine | None = None, dataset: Data
     tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
     if seen.reading and not machine.quiet:
         say(seen.reading)
-    trainer = _trainer(config, machine, seen)
+    trainer = _trainer(config, machine, seen, vae, objective)
     batches = batches_for(trainer, seen)  # what cannot be trained is refused by now: before there is a folder
     if not machine.quiet:
         _say_what_labels_do(config, seen)
+        _say_how_long(trainer, batches, folder)
     with folder.alone(say=say):
         if folder.is_finished:  # another process was faster
             folder.check(seen)
@@ -72,14 +86,37 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _trainer(config: Config, machine: Machine, dataset: Dataset) -> Trainer:
+def _trainer(
+    config: Config, machine: Machine, dataset: Dataset, vae: VAE | None, objective: Objective | None
+) -> Trainer:
     device = chosen_device(machine.device)
     if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
         say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
-    trainer = trainer_on(device, config, dataset)
+    trainer = trainer_on(device, config, dataset, vae, objective)
     if machine.compile:
         capture(trainer)
     return trainer
+
+
+def _say_how_long(trainer: Trainer, batches: Batches, folder: RunFolder) -> None:
+    """Print the expected duration of a run that takes longer than a few seconds, from a few losses and gradients.
+
+    The model stays as it is: no gradient is applied, and the buffers of layers such as batch norm are restored.
+    """
+    steps = trainer.config.training.steps - (folder.saved_step or 0)
+    if trainer.device.type != "cpu" or steps < MANY_STEPS:
+        return
+    seconds, buffers = [], {name: each.clone() for name, each in trainer.vae.named_buffers()}
+    for step in range(TIMED_STEPS):
+        start = time.perf_counter()
+        trainer.loss(batches.batch(step)).backward()
+        seconds.append(time.perf_counter() - start)
+    trainer.optimizer.zero_grad()
+    for name, buffer in trainer.vae.named_buffers():
+        buffer.copy_(buffers[name])
+    minutes = steps * median(seconds) / 60
+    expected = f"{minutes / 60:.1f} hours" if minutes >= 90 else f"{max(1, round(minutes))} min"
+    say(f"training {steps:,} steps, about {expected} on this machine")
 
 
 def _carry_out(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: Tracked | None) -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from lddr.config import Config
 from lddr.data.dataset import Dataset
+from lddr.objectives.objective import Objective
 from lddr.training.averages import LOG_EVERY
 from lddr.training.batches import Batch, Batches, Draws, Labelled, as_pixels
 from lddr.training.trainer import Trainer
@@ -33,10 +34,16 @@ Recorded = tuple[Terms, Callable[[], None]]  # the results, and what computes th
 Record = Callable[[Callable[[], Terms]], Recorded]
 
 
-def trainer_on(device: torch.device, config: Config, dataset: Dataset, vae: VAE | None = None) -> Trainer:
+def trainer_on(
+    device: torch.device,
+    config: Config,
+    dataset: Dataset,
+    vae: VAE | None = None,
+    objective: Objective | None = None,
+) -> Trainer:
     """The trainer of a run for this device."""
     kind = AsynchronousTrainer if device.type in FOUND_INF else Trainer
-    return kind(config, dataset, device, vae)
+    return kind(config, dataset, device, vae, objective)
 
 
 def batches_for(trainer: Trainer, dataset: Dataset) -> Batches:
@@ -52,8 +59,8 @@ class AsynchronousTrainer(Trainer):
 
     checks_every_step = False
 
-    def __init__(self, config: Config, dataset: Dataset, device: torch.device, vae: VAE | None = None) -> None:
-        super().__init__(config, dataset, device, vae)
+    def __init__(self, config: Config, dataset: Dataset, device: torch.device, *own: Any) -> None:
+        super().__init__(config, dataset, device, *own)
         self.found_inf = torch.zeros((), device=device)
         self._taken: Step = self._plain_step
 

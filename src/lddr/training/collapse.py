@@ -8,7 +8,7 @@ from lddr.config import Config
 from lddr.console import say
 from lddr.data.dataset import Dataset, as_floats, stream
 from lddr.training.batches import as_tensor
-from lddr.vae import VAE
+from lddr.vae import VAE, evaluating
 
 IMAGES = 256
 ACTIVE_VARIANCE = 0.01  # of the codes of a latent that is in use
@@ -29,7 +29,8 @@ class LatentUse:
 @torch.no_grad()
 def latent_use(vae: VAE, images: torch.Tensor) -> LatentUse:
     """The latents in use on these images, (images, channels, height, width), without noise."""
-    posterior = vae.encode(images)
+    with evaluating(vae):
+        posterior = vae.encode(images)
     active = int((posterior.mean.var(0, correction=0) > ACTIVE_VARIANCE).sum())
     saturated = 0
     if vae.latent.is_discrete:

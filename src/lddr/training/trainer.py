@@ -17,7 +17,7 @@ from lddr.objectives.objective import AdversarialObjective, Loss, Objective
 from lddr.training.adam import Adam
 from lddr.training.batches import Batch, Labelled, torch_stream
 from lddr.training.checkpoint import fill, load_module, module_tensors
-from lddr.vae import VAE, Output, in_precision, output_bias
+from lddr.vae import VAE, Output, evaluating, in_precision, output_bias
 
 SEEN = 1024  # images that the mean brightness and the contrast are measured on
 SMALLEST_CONTRAST = 0.01  # nats: identical images have none
@@ -28,13 +28,20 @@ class Trainer:
 
     checks_every_step = True  # whether the loop looks at every step's loss, which an accelerator would have to wait for
 
-    def __init__(self, config: Config, dataset: Dataset, device: torch.device, vae: VAE | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        dataset: Dataset,
+        device: torch.device,
+        vae: VAE | None = None,
+        objective: Objective | None = None,
+    ) -> None:
         self.config, self.device = config, device
         self.precision = torch.bfloat16 if config.training.precision == "bf16" else None
-        self.vae = (self._new_vae(dataset) if vae is None else vae).train()
+        self.vae = (new_vae(config, dataset) if vae is None else vae).train()
         self.vae.latent.cache_mask()
         self.vae.to(device)
-        self.objective: Objective = config.objective.build().attach(self.vae.latent)
+        self.objective = (config.objective.build() if objective is None else objective).attach(self.vae.latent)
         self.objective.reconstruction_weight = reconstruction_weight(config.training, dataset, self.vae.likelihood)
         training = config.training
         self.optimizer = Adam(
@@ -52,16 +59,6 @@ class Trainer:
             discriminator.to(device)
             rate, betas = self.objective.discriminator_learning_rate, self.objective.discriminator_betas
             self.discriminator_optimizer = Adam(discriminator.parameters(), rate, betas)
-
-    def _new_vae(self, dataset: Dataset) -> VAE:
-        """The untrained model of the settings."""
-        vae = build_vae(self.config, dataset)
-        generator = torch_stream(self.config.training.seed, "weights")
-        initialise(vae, generator, self.config.networks.initialiser)
-        vae.latent.initialise(generator)
-        if self.config.networks.mean_bias:
-            initialise_output_bias(vae, dataset)
-        return vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     @property
     def discriminator(self) -> nn.Module:
@@ -120,7 +117,8 @@ class Trainer:
         """The supervised risk of labelled images that do not train, in float32; nothing when there are none."""
         if labelled is None or not len(labelled.targets) or self.config.supervision is None:
             return {}
-        posterior = self.vae.encode(labelled.images)
+        with evaluating(self.vae):
+            posterior = self.vae.encode(labelled.images)
         risk = self.vae.latent.risk(self.config.supervision.loss, posterior, labelled.targets, labelled.known)
         return {"validation_risk": risk.item()}
 
@@ -146,31 +144,47 @@ class Trainer:
             fill(memory, optimizer.tensors(memory), tensors)
 
 
-def build_vae(config: Config, dataset: Dataset) -> VAE:
-    """The model of these settings for the images of this dataset, before its weights are initialised."""
+def new_vae(config: Config, dataset: Dataset) -> VAE:
+    """The model of these settings for the images of this dataset, with initial weights."""
     vae = vae_of(config, dataset.image_shape)
+    generator = torch_stream(config.training.seed, "weights")
+    initialise(vae, generator, config.networks.initialiser)
+    vae.latent.initialise(generator)
+    return prepared(vae, config, dataset).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def prepared(vae: VAE, config: Config, dataset: Dataset) -> VAE:
+    """The same model, ready for these images: categories masked to the labels, output bias at their mean brightness."""
     if config.supervision is not None:
         config.supervision.check_dataset(config.latent, dataset)
         vae.latent.mask_to_factors(config.supervision.loss, dataset.space)
+    if config.networks.mean_bias:
+        initialise_output_bias(vae, dataset)
     return vae
 
 
-def vae_of(config: Config, image_shape: tuple[int, int, int]) -> VAE:
-    """The model of these settings for images of (height, width, channels)."""
-    latent, networks = config.latent.build(), config.networks
+def vae_of(config: Config, image_shape: tuple[int, int, int], **own: nn.Module | None) -> VAE:
+    """The model of these settings for images of (height, width, channels).
+
+    `own` has the modules that a user gave in place of registered ones: latent, encoder, decoder, likelihood.
+    """
+    networks = config.networks
+    latent = own.get("latent") or config.latent.build()
+    likelihood = own.get("likelihood") or config.likelihood.build()
     sizes = {"width": networks.width, "kernels": networks.kernels, "depth": networks.depth}
-    encoder = build(encoders[networks.encoder], image_shape, latent.num_parameters, **sizes)
-    decoder = build(decoders[networks.decoder], latent.width, image_shape, **sizes)
-    return VAE(encoder, decoder, latent, config.likelihood.build())
+    encoder = own.get("encoder") or build(encoders[networks.encoder], image_shape, latent.num_parameters, **sizes)
+    decoder = own.get("decoder") or build(decoders[networks.decoder], latent.width, image_shape, **sizes)
+    return VAE(encoder, decoder, latent, likelihood)
 
 
 @torch.no_grad()
 def initialise_output_bias(vae: VAE, dataset: Dataset) -> None:
     """Initialise the decoder's output bias to the mean brightness of every channel."""
-    bias = output_bias(vae.decoder)
-    if bias is not None:
-        brightness = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)).mean(axis=(0, 1, 2)))
-        bias.copy_(vae.likelihood.outputs_of(brightness))
+    bias, (height, width, channels) = output_bias(vae), dataset.image_shape
+    if bias is None or bias.numel() not in (channels, channels * height * width):
+        return
+    brightness = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)).mean(axis=(0, 1, 2)))
+    bias.copy_(vae.likelihood.outputs_of(brightness).repeat_interleave(bias.numel() // channels).view_as(bias))
 
 
 def reconstruction_weight(training: Training, dataset: Dataset, likelihood: Likelihood) -> float:
