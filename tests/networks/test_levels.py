@@ -48,7 +48,6 @@ def test_sides_out_of_range_are_refused(size):
         levels_of((*size, 1))
 
 
-@pytest.mark.parametrize("channels", [0, 5])
-def test_channels_out_of_range_are_refused(channels):
-    with pytest.raises(UserError, match=f"images of {channels} channels; give images of 1 to 4"):
-        levels_of((64, 64, channels))
+def test_images_without_channels_are_refused():
+    with pytest.raises(UserError, match="images of 0 channels; give images of at least 1 channel"):
+        levels_of((64, 64, 0))
