@@ -1,3 +1,4 @@
+import math
 from itertools import pairwise
 
 import pytest
@@ -5,7 +6,7 @@ import torch
 from torch import nn
 
 from lddr.errors import UserError
-from lddr.networks.coders import BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
+from lddr.networks.coders import BroadcastDecoder, Decoder, Discriminator, Encoder, crop_to, initialise, pad_to
 
 CHANNELS = {16: (8, 8), 32: (4, 8, 8), 64: (4, 4, 8, 8), 128: (4, 4, 4, 8, 8)}  # of the levels, at width 4
 shapes = pytest.mark.parametrize("shape", [(size, size, channels) for size in CHANNELS for channels in (1, 3)], ids=str)
@@ -37,23 +38,38 @@ class ChannelsLast(nn.Module):
 
 
 class ChannelsFirst(nn.Module):
-    """(batch, 4 x 4 x channels) → (batch, channels, 4, 4)."""
+    """(batch, height x width x channels) → (batch, channels, height, width)."""
+
+    def __init__(self, size=(4, 4)):
+        super().__init__()
+        self.size = size
 
     def forward(self, features):
-        return features.view(len(features), 4, 4, -1).permute(0, 3, 1, 2).contiguous()
+        return features.view(len(features), *self.size, -1).permute(0, 3, 1, 2).contiguous()
+
+
+class Crop(nn.Module):
+    """The top left corner."""
+
+    def __init__(self, height, width):
+        super().__init__()
+        self.height, self.width = height, width
+
+    def forward(self, images):
+        return images[:, :, : self.height, : self.width]
 
 
 class Tile(nn.Module):
-    """(batch, latents) → (batch, latents + 2, size, size), padded as SAME wants it."""
+    """(batch, latents) → (batch, latents + 2, height, width): the latents over all pixels, and the coordinates."""
 
     def __init__(self, size):
         super().__init__()
         self.size = size
 
     def forward(self, latents):
-        line = torch.linspace(-1, 1, self.size)
-        coordinates = torch.stack(torch.meshgrid(line, line, indexing="ij")).expand(len(latents), -1, -1, -1)
-        tiles = latents[:, :, None, None].expand(-1, -1, self.size, self.size)
+        lines = [torch.linspace(-1, 1, side) for side in self.size]
+        coordinates = torch.stack(torch.meshgrid(*lines, indexing="ij")).expand(len(latents), -1, -1, -1)
+        tiles = latents[:, :, None, None].expand(-1, -1, *self.size)
         return torch.cat([tiles, coordinates], 1)
 
 
@@ -72,7 +88,7 @@ def plain_decoder(num_latents, shape):
 
 
 def plain_broadcast_decoder(num_latents, shape):
-    layers = [Tile(shape[0])]
+    layers = [Tile(shape[:2])]
     for inputs, channels in pairwise((num_latents + 2, 8, 8, shape[2])):
         layers += [nn.ZeroPad2d((1, 2, 1, 2)), nn.Conv2d(inputs, channels, 4), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
@@ -254,11 +270,92 @@ def test_no_images_give_no_results():
         assert decoder(latents_of(batch=0)).shape == (0, 3, 16, 16)
 
 
-@pytest.mark.parametrize("shape", [(48, 48, 1), (64, 32, 1), (8, 8, 3), (256, 256, 3)], ids=str)
+OTHER_SIZES = [  # the image, the smallest feature map, and the channels of the levels at width 4
+    ((8, 8, 1), (4, 4), (8,)),
+    ((9, 13, 2), (3, 4), (8, 8)),
+    ((28, 28, 1), (4, 4), (4, 8, 8)),
+    ((31, 64, 3), (2, 4), (4, 4, 8, 8)),
+    ((48, 96, 4), (2, 3), (4, 4, 4, 8, 8)),
+    ((100, 20, 3), (4, 1), (4, 4, 4, 8, 8)),
+    ((11, 8, 1), (6, 4), (8,)),
+    ((96, 96, 3), (3, 3), (4, 4, 4, 8, 8)),
+    ((256, 256, 1), (4, 4), (4, 4, 4, 4, 8, 8)),
+]
+other_sizes = pytest.mark.parametrize(("shape", "smallest", "channels"), OTHER_SIZES, ids=str)
+
+
+@other_sizes
+def test_encoder_of_other_sizes_is_the_plain_network_of_the_padded_image(shape, smallest, channels):
+    layers = []
+    for inputs, outputs in pairwise((shape[2], *channels)):
+        layers += [nn.Conv2d(inputs, outputs, 4, 2, 1), nn.ReLU()]
+    bottom, right = (least * 2 ** len(channels) - side for least, side in zip(smallest, shape, strict=False))
+    head = [nn.Linear(smallest[0] * smallest[1] * 8, 32), nn.ReLU(), nn.Linear(32, 6)]
+    plain = nn.Sequential(nn.ReplicationPad2d((0, right, 0, bottom)), *layers, ChannelsLast(), *head)
+    assert_same_network(Encoder(shape, 6, 4), plain, images_of(shape))
+
+
+@other_sizes
+def test_decoder_of_other_sizes_is_the_cropped_plain_network(shape, smallest, channels):
+    layers = [
+        nn.Linear(3, 32),
+        nn.ReLU(),
+        nn.Linear(32, smallest[0] * smallest[1] * 8),
+        nn.ReLU(),
+        ChannelsFirst(smallest),
+    ]
+    for inputs, outputs in pairwise((*channels[::-1], shape[2])):
+        layers += [nn.ConvTranspose2d(inputs, outputs, 4, 2, 1), nn.ReLU()]
+    assert_same_network(Decoder(3, shape, 4), nn.Sequential(*layers[:-1], Crop(*shape[:2])), latents_of())
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 1), (9, 13, 2), (31, 20, 3)], ids=str)
+def test_broadcast_decoder_of_other_sizes_is_the_plain_network(shape):
+    assert_same_network(BroadcastDecoder(2, shape, 4), plain_broadcast_decoder(2, shape), latents_of(2))
+
+
+@pytest.mark.parametrize("size", [16, 32, 64, 128])
+def test_nothing_is_padded_or_cropped_in_squares_of_a_power_of_two(size):
+    images = images_of((size, size, 3))
+    assert pad_to(images, Encoder((size, size, 3), 6, 4).padded) is images
+    assert crop_to(images, Decoder(3, (size, size, 3), 4).size) is images
+
+
+@shapes
+def test_initial_weights_of_squares_of_a_power_of_two_are_drawn_layer_by_layer_from_the_input_to_the_output(shape):
+    size, _, image = shape
+    encoder = [(o, i, 4, 4) for i, o in pairwise((image, *CHANNELS[size]))]
+    decoder = [(i, o, 4, 4) for i, o in pairwise((*CHANNELS[size][::-1], image))]
+    for network, name, wanted in (
+        (Encoder(shape, 6, 4), "convolutions", {"head.0": (32, 128), "head.2": (6, 32)}),
+        (Decoder(3, shape, 4), "deconvolutions", {"stem.0": (32, 3), "stem.2": (128, 32)}),
+    ):
+        images = {f"{name}.{number}": of for number, of in enumerate(encoder if name == "convolutions" else decoder)}
+        wanted = images | wanted if name == "convolutions" else wanted | images
+        generator = torch.Generator().manual_seed(3)
+        initialise(network, torch.Generator().manual_seed(3), "uniform")
+        state = network.state_dict()
+        assert list(state) == [f"{layer}.{part}" for layer in wanted for part in ("weight", "bias")]
+        for layer, of in wanted.items():
+            bound = 1 / math.prod(of[1:]) ** 0.5
+            assert torch.equal(state[f"{layer}.weight"], torch.empty(of).uniform_(-bound, bound, generator=generator))
+            bias = torch.empty(state[f"{layer}.bias"].shape).uniform_(-bound, bound, generator=generator)
+            assert torch.equal(state[f"{layer}.bias"], bias)
+
+
+def test_padding_repeats_the_edge_at_the_bottom_and_at_the_right():
+    images = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    padded = torch.tensor([[[[1.0, 2.0, 2.0, 2.0], [3.0, 4.0, 4.0, 4.0], [3.0, 4.0, 4.0, 4.0]]]])
+    assert torch.equal(pad_to(images, (3, 4)), padded)
+    assert torch.equal(crop_to(padded, (2, 2)), images)
+    cropped = crop_to(images_of((9, 13, 3)), (5, 6))
+    assert cropped.is_contiguous(memory_format=torch.channels_last)
+
+
 @pytest.mark.parametrize("build", [lambda s: Encoder(s, 6), lambda s: Decoder(3, s), lambda s: BroadcastDecoder(3, s)])
-def test_other_resolutions_are_refused(build, shape):
-    with pytest.raises(UserError, match=f"images of {shape[0]}x{shape[1]} pixels; resize them to one of 16x16, 32x32"):
-        build(shape)
+def test_sizes_out_of_range_are_refused(build):
+    with pytest.raises(UserError, match="images of 7x64 pixels; resize them so that each side has 8 to 512 pixels"):
+        build((7, 64, 1))
 
 
 @pytest.mark.parametrize("kernels", [(), (4, 3), (0,)])

@@ -4,6 +4,8 @@ from scipy import stats
 from torch import nn
 
 from lddr.networks.coders import INITIALISERS, BroadcastDecoder, Decoder, Discriminator, Encoder, initialise
+from lddr.networks.layers import ZeroConvolution
+from lddr.networks.residual import ResidualDecoder, ResidualEncoder
 
 
 def all_networks():
@@ -13,6 +15,8 @@ def all_networks():
             Decoder(3, (32, 32, 3), 16),
             BroadcastDecoder(3, (16, 16, 1)),
             Discriminator(3, 50),
+            ResidualEncoder((16, 12, 3), 6, 4),
+            ResidualDecoder(3, (16, 12, 3), 4),
         ]
     )
 
@@ -22,7 +26,10 @@ def test_weights_are_a_normal_of_one_over_the_root_of_fan_in_cut_at_two_sigma():
     initialise(networks, torch.Generator().manual_seed(0))
     scaled = []
     for layer in networks.modules():
-        if isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+        if isinstance(layer, ZeroConvolution):
+            assert not layer.weight.any()
+            assert not layer.bias.any()
+        elif isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
             transposed = isinstance(layer, nn.ConvTranspose2d)
             fan_in = layer.weight.transpose(0, 1)[0].numel() if transposed else layer.weight[0].numel()
             scaled.append(layer.weight.detach().flatten() * fan_in**0.5)
@@ -52,4 +59,19 @@ def test_weights_depend_on_the_seed_alone(initialiser):
     initialise(third, torch.Generator().manual_seed(6), initialiser)
     for one, other, stranger in zip(first.parameters(), second.parameters(), third.parameters(), strict=True):
         assert torch.equal(one, other)
-        assert one.dim() == 1 or not torch.equal(one, stranger)
+        assert one.dim() == 1 or not torch.equal(one, stranger) or not one.any()
+
+
+@pytest.mark.parametrize("initialiser", INITIALISERS)
+def test_constants_of_a_used_network_are_restored_and_draw_nothing(initialiser):
+    constants = [ZeroConvolution(2, 4), nn.GroupNorm(2, 4), nn.BatchNorm2d(4), nn.LayerNorm(5)]
+    network = nn.Sequential(*constants, nn.Conv2d(1, 3, 2, bias=False))
+    for parameter in network.parameters():
+        nn.init.normal_(parameter)
+    alone = nn.Conv2d(1, 3, 2, bias=False)
+    initialise(network, torch.Generator().manual_seed(5), initialiser)
+    initialise(alone, torch.Generator().manual_seed(5), initialiser)
+    assert torch.equal(network[-1].weight, alone.weight)
+    for layer, value in zip(constants, (0, 1, 1, 1), strict=True):
+        assert (layer.weight == value).all()
+        assert not layer.bias.any()

@@ -1,7 +1,11 @@
 """Encoder, decoders and discriminator of the paper's tables, and how their weights are drawn.
 
 Images are (batch, channels, height, width), channels last in memory, so that a flattened image is in the order height,
-width, channel. `width` scales all channels and the FC layers beside them; the paper's is 32.
+width, channel. `width` scales all channels and the FC layers; the paper's is 32.
+
+The paper's images are squares of 64 pixels. For other sizes `levels_of` chooses the number of levels. If a side is not
+a multiple of 2**levels, the encoder pads the image at the bottom and at the right by repeating its edge, and the
+decoder crops its output there.
 """
 
 from collections.abc import Sequence
@@ -10,8 +14,8 @@ from math import prod, sqrt
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from lddr.data import SIDES
 from lddr.errors import UserError
 from lddr.networks import decoders, encoders
 from lddr.networks.layers import (
@@ -20,16 +24,17 @@ from lddr.networks.layers import (
     Deconvolution,
     ImageConvolution,
     ImageDeconvolution,
+    ZeroConvolution,
 )
+from lddr.networks.levels import ImageShape, check_image_shape, levels_of
 
-ImageShape = tuple[int, int, int]  # height, width, channels
-Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with weights
-SMALLEST = 4  # side of the encoder's last and the decoder's first image
+Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with random weights
+Constant = ZeroConvolution | nn.GroupNorm | nn.LayerNorm | nn.BatchNorm1d | nn.BatchNorm2d  # those without
 
 
 @encoders.register("convolution")
 class Encoder(nn.Module):
-    """Stride-2 convolutions down to 4x4, FC, FC: images → (batch, outputs); the paper's table of architectures.
+    """Stride-2 convolutions down to about 4x4, FC, FC: images → (batch, outputs); the paper's table of architectures.
 
     The last kernels belong to the last levels; levels before all of them take the first.
     """
@@ -38,29 +43,32 @@ class Encoder(nn.Module):
         self, image_shape: ImageShape, outputs: int, width: int = 32, kernels: Sequence[int] = (4, 4, 4, 4)
     ) -> None:
         super().__init__()
-        channels = [image_shape[2], *_level_channels(image_shape, width)]
+        levels = levels_of(image_shape)
+        self.padded = levels.padded
+        channels = [image_shape[2], *_level_channels(levels.halvings, width)]
         kernels = _level_kernels(kernels, len(channels) - 1)
-        levels = zip(pairwise(channels), kernels, strict=True)
-        self.convolutions = nn.Sequential(*(Convolution(*pair, k, padding=(k - 2) // 2) for pair, k in levels))
-        self.head = nn.Sequential(
-            nn.Linear(SMALLEST**2 * channels[-1], 8 * width), nn.ReLU(inplace=True), nn.Linear(8 * width, outputs)
-        )
+        pairs = zip(pairwise(channels), kernels, strict=True)
+        self.convolutions = nn.Sequential(*(Convolution(*pair, k, padding=(k - 2) // 2) for pair, k in pairs))
+        features = levels.height * levels.width * channels[-1]
+        self.head = nn.Sequential(nn.Linear(features, 8 * width), nn.ReLU(inplace=True), nn.Linear(8 * width, outputs))
 
     def forward(self, images: Tensor) -> Tensor:
-        features = self.convolutions(images)
+        features = self.convolutions(pad_to(images, self.padded))
         return self.head(features.permute(0, 2, 3, 1).flatten(1))  # a view: the channels are last in memory already
 
 
 @decoders.register("deconvolution")
 class Decoder(nn.Module):
-    """FC, FC, transposed convolutions up from 4x4: latents → logits of the image; the paper's table."""
+    """FC, FC, transposed convolutions up from about 4x4: latents → logits of the image; the paper's table."""
 
-    def __init__(self, num_latents: int, image_shape: ImageShape, width: int = 32) -> None:
+    def __init__(self, inputs: int, image_shape: ImageShape, width: int = 32) -> None:
         super().__init__()
-        channels = _level_channels(image_shape, width)[::-1]
-        self.smallest = (SMALLEST, SMALLEST, channels[0])
+        levels = levels_of(image_shape)
+        channels = _level_channels(levels.halvings, width)[::-1]
+        self.size = (image_shape[0], image_shape[1])
+        self.smallest = (levels.height, levels.width, channels[0])
         self.stem = nn.Sequential(
-            nn.Linear(num_latents, 8 * width),
+            nn.Linear(inputs, 8 * width),
             nn.ReLU(inplace=True),
             nn.Linear(8 * width, prod(self.smallest)),
             nn.ReLU(inplace=True),
@@ -75,7 +83,7 @@ class Decoder(nn.Module):
         return self.deconvolutions[-1]
 
     def forward(self, latents: Tensor) -> Tensor:
-        return self.last(self.hidden(latents)[-1])
+        return crop_to(self.last(self.hidden(latents)[-1]), self.size)
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
         """What the FC layers give and every image on the way, (batch, channels, height, width), before the last."""
@@ -90,11 +98,11 @@ class Decoder(nn.Module):
 class BroadcastDecoder(nn.Module):
     """The spatial broadcast decoder of the paper's Circles table: latents → logits of the image."""
 
-    def __init__(self, num_latents: int, image_shape: ImageShape, width: int = 32) -> None:
+    def __init__(self, inputs: int, image_shape: ImageShape, width: int = 32) -> None:
         super().__init__()
-        _check_resolution(image_shape)
+        check_image_shape(image_shape)
         self.convolutions = nn.Sequential(
-            BroadcastConvolution(num_latents, 2 * width, size=image_shape[0]),
+            BroadcastConvolution(inputs, 2 * width, size=(image_shape[0], image_shape[1])),
             Convolution(2 * width, 2 * width, stride=1, padding=0),  # the layer before has padded
             ImageConvolution(2 * width, image_shape[2]),
         )
@@ -131,10 +139,13 @@ class Discriminator(nn.Module):
 def initialise(module: nn.Module, generator: torch.Generator, initialiser: str = "truncated") -> None:
     """Draw all weights anew, in a fixed order of layers and indices.
 
-    They depend on the generator alone, whatever the device and the memory format.
+    They depend on the generator alone, whatever the device and the memory format. Normalisation layers start with
+    weight 1 and bias 0, and convolutions that close a residual block with 0.
     """
     for layer in module.modules():
-        if isinstance(layer, Layer):
+        if isinstance(layer, Constant):
+            layer.reset_parameters()
+        elif isinstance(layer, Layer):
             INITIALISERS[initialiser](layer, generator)
 
 
@@ -144,8 +155,8 @@ def _truncated(layer: Layer, generator: torch.Generator) -> None:
     sigma = 1 / sqrt(_fan_in(layer))
     nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
     layer.weight.copy_(drawn)
-    assert layer.bias is not None
-    layer.bias.zero_()
+    if layer.bias is not None:
+        layer.bias.zero_()
 
 
 def _uniform(layer: Layer, generator: torch.Generator) -> None:
@@ -166,21 +177,29 @@ def _fan_in(layer: Layer) -> int:
     return layer.in_features if isinstance(layer, nn.Linear) else prod(layer.kernel_size) * layer.in_channels
 
 
-def _level_channels(image_shape: ImageShape, width: int) -> list[int]:
-    """Channels after each level down to 4x4: the last two have 2·width, those before them width."""
-    _check_resolution(image_shape)
-    levels = (image_shape[0] // SMALLEST).bit_length() - 1
-    return (levels - 2) * [width] + 2 * [2 * width]
+def pad_to(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Repeat the last row and column until images (batch, channels, height, width) have this height and width."""
+    bottom, right = (wanted - side for wanted, side in zip(size, images.shape[2:], strict=True))
+    if not bottom and not right:
+        return images
+    padded = functional.pad(images, (0, right, 0, bottom), mode="replicate")
+    return padded.contiguous(memory_format=torch.channels_last)
+
+
+def crop_to(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Drop the last rows and columns until images (batch, channels, height, width) have this height and width."""
+    height, width = size
+    if images.shape[2:] == size:
+        return images
+    return images[:, :, :height, :width].contiguous(memory_format=torch.channels_last)
+
+
+def _level_channels(levels: int, width: int) -> list[int]:
+    """Channels after each level of the encoder: the last two have 2·width, those before them width."""
+    return [width if level < levels - 2 else 2 * width for level in range(levels)]
 
 
 def _level_kernels(kernels: Sequence[int], levels: int) -> list[int]:
     if not kernels or any(kernel < 2 or kernel % 2 for kernel in kernels):
         raise UserError(f"kernels are {tuple(kernels)}; give at least one, and even sizes only, such as 4, 4, 2, 2")
     return (levels * [kernels[0]] + list(kernels))[-levels:]
-
-
-def _check_resolution(image_shape: ImageShape) -> None:
-    height, width, _ = image_shape
-    if height != width or height not in SIDES:
-        known = ", ".join(f"{size}x{size}" for size in SIDES)
-        raise UserError(f"no network for images of {height}x{width} pixels; resize them to one of {known}")

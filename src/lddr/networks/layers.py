@@ -83,16 +83,53 @@ class ImageConvolution(nn.Conv2d):
         return _OverlapAdd.apply(images, weight.flip(2, 3).transpose(0, 1), bias, 1)  # seen from the sending pixel
 
 
+class DownsampleConvolution(nn.Conv2d):
+    """4x4 convolution of stride 2 without ReLU, (batch, in, height, width) → (batch, out, height / 2, width / 2)."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, KERNEL, stride=2, padding=1)
+        _store_channels_last(self)
+
+
+class UpsampleConvolution(nn.Conv2d):
+    """Nearest-neighbour upsampling and a 3x3 convolution, (batch, in, h, w) → (batch, out, 2 h, 2 w).
+
+    Computed as one transposed 4x4 convolution of stride 2 whose kernel is the 3x3 one summed over the 2x2 pixels that
+    share a value: less than half the multiplications, and the upsampled image is never stored.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, 3, padding=1)
+        _store_channels_last(self)
+
+    def forward(self, images: Tensor) -> Tensor:
+        sums = functional.avg_pool2d(functional.pad(self.weight, (1, 1, 1, 1)), 2, stride=1, divisor_override=1)
+        kernel = sums.flip(2, 3).transpose(0, 1).contiguous(memory_format=torch.channels_last)  # as the pixels send
+        return functional.conv_transpose2d(images, kernel, self.bias, stride=2, padding=1)
+
+
+class ZeroConvolution(nn.Conv2d):
+    """3x3 convolution whose initial weights are zero, so that a residual block that ends with it starts as identity."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, 3, padding=1)
+        _store_channels_last(self)
+
+    def reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            nn.init.zeros_(parameter)
+
+
 class BroadcastConvolution(nn.Conv2d):
     """ReLU of a SAME convolution of tiled latents and two coordinate channels, with a border of zeros for the next one.
 
-    (batch, latents) → (batch, out, size + 3, size + 3); the coordinates run over [-1, 1], y first.
+    (batch, latents) → (batch, out, height + 3, width + 3); the coordinates run over [-1, 1], y first.
     """
 
     taps: Tensor  # (pixels, 16): 1 where the tap falls inside the image
     fixed: Tensor  # (pixels, 33): the coordinates under each tap, and 1 for the bias
 
-    def __init__(self, num_latents: int, outputs: int, size: int) -> None:
+    def __init__(self, num_latents: int, outputs: int, size: tuple[int, int]) -> None:
         super().__init__(num_latents + 2, outputs, KERNEL)
         _store_channels_last(self)
         self.num_latents, self.size = num_latents, size
@@ -102,20 +139,21 @@ class BroadcastConvolution(nn.Conv2d):
 
     def forward(self, latents: Tensor) -> Tensor:
         assert self.bias is not None
-        outputs, batch, side = self.out_channels, len(latents), self.size + SAME[0] + SAME[1]
+        outputs, batch = self.out_channels, len(latents)
+        height, width = (side + SAME[0] + SAME[1] for side in self.size)
         weight = self.weight.permute(1, 2, 3, 0)  # (latents + 2, 4, 4, out)
         sent = latents @ weight[: self.num_latents].reshape(self.num_latents, -1)  # (batch, 16 x out)
         constant = self.fixed @ torch.cat([weight[self.num_latents :].reshape(-1, outputs), self.bias[None]])
         pixels = torch.baddbmm(constant, self.taps.expand(batch, -1, -1), sent.view(batch, KERNEL**2, outputs))
-        return pixels.relu_().view(batch, side, side, outputs).permute(0, 3, 1, 2)
+        return pixels.relu_().view(batch, height, width, outputs).permute(0, 3, 1, 2)
 
 
 @cache
-def _broadcast_features(size: int, _device: torch.device, _dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _broadcast_features(size: tuple[int, int], _device: torch.device, _dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """What the taps of every output pixel see, of the image's inside and of its coordinates; zeros in the border."""
-    line = torch.linspace(-1, 1, size)
-    seen = torch.stack([torch.ones(size, size), *torch.meshgrid(line, line, indexing="ij")])  # (3, size, size)
-    patches = functional.unfold(functional.pad(seen, SAME)[None], KERNEL).view(3, KERNEL**2, size, size)
+    lines = [torch.linspace(-1, 1, side) for side in size]
+    seen = torch.stack([torch.ones(size), *torch.meshgrid(*lines, indexing="ij")])  # (3, height, width)
+    patches = functional.unfold(functional.pad(seen, SAME)[None], KERNEL).view(3, KERNEL**2, *size)
     inside, height, width, bias = functional.pad(torch.cat([patches, torch.ones_like(patches[:1])]), SAME).flatten(2)
     return inside.T.contiguous(), torch.cat([height, width, bias[:1]]).T.contiguous()
 
