@@ -27,7 +27,7 @@ class Networks(Settings):
     kernels: tuple[int, ...] = setting(
         (4, 4, 4, 4), "Of the encoder's four convolutions; 4,4,2,2 is what the authors' code has.", at_least=2
     )
-    depth: int = setting(2, "Residual blocks per level, of networks that have them.", at_least=1)
+    depth: int = setting(1, "Residual blocks per level, for networks that have them.", at_least=1)
     encoder: str = setting("convolution", "Network that encodes images; convolution is the paper's.")
     decoder: str = setting(
         "deconvolution", "Network that decodes; deconvolution is the paper's, broadcast the paper's for circles."

@@ -12,6 +12,7 @@ from math import prod
 from torch import Tensor, nn
 
 from lddr.errors import UserError
+from lddr.networks import decoders, encoders
 from lddr.networks.coders import crop_to, pad_to
 from lddr.networks.layers import (
     Convolution,
@@ -37,6 +38,7 @@ class ResidualBlock(nn.Module):
         return features + self.second(self.first(features.relu()))
 
 
+@encoders.register("residual")
 class ResidualEncoder(nn.Module):
     """Stride-2 convolutions down to about 4x4, `depth` residual blocks after each, FC, FC: images → (batch, outputs).
 
@@ -59,6 +61,7 @@ class ResidualEncoder(nn.Module):
         return self.head(features.permute(0, 2, 3, 1).flatten(1))  # a view: the channels are last in memory already
 
 
+@decoders.register("residual")
 class ResidualDecoder(nn.Module):
     """FC, FC, then `depth` residual blocks and nearest-neighbour upsampling per level: latents → logits of the image.
 
