@@ -11,7 +11,6 @@ from math import prod, sqrt
 import torch
 from torch import Tensor, nn
 
-from lddr.data import SIDES
 from lddr.errors import UserError
 from lddr.networks.layers import (
     BroadcastConvolution,
@@ -23,6 +22,7 @@ from lddr.networks.layers import (
 
 ImageShape = tuple[int, int, int]  # height, width, channels
 Layer = nn.Linear | nn.Conv2d | nn.ConvTranspose2d  # those with weights
+SIDES = (16, 32, 64, 128)
 SMALLEST = 4  # side of the encoder's last and the decoder's first image
 
 
