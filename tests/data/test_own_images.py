@@ -29,12 +29,15 @@ def test_pictures_are_sorted_scaled_and_coloured(tmp_path):
         flat(tmp_path, name, colour)
     (tmp_path / "notes.txt").write_text("no picture")
     dataset = load_dataset(str(tmp_path))
-    assert dataset.image_shape == (32, 32, 3)
+    assert dataset.image_shape == (30, 20, 3)
     assert len(dataset) == 4
     assert dataset.space.names == ()
     colours = [[200, 0, 0], [0, 200, 0], [0, 0, 200], [0, 0, 200]]
     assert np.allclose(dataset.images([0, 1, 2, 3]).mean(axis=(1, 2)), colours, atol=3)
-    assert dataset.batch(0, 0, 5).shape == (5, 32, 32, 3)
+    assert dataset.batch(0, 0, 5).shape == (5, 30, 20, 3)
+    assert load_dataset(str(tmp_path), "15x10").image_shape == (15, 10, 3)
+    flat(tmp_path, "larger.png", (0, 0, 0), size=(40, 60))
+    assert load_dataset(str(tmp_path)).image_shape == (32, 32, 3)  # of several sizes
 
 
 def test_grey_pictures_give_one_channel_and_one_coloured_among_them_gives_three(tmp_path):
