@@ -66,7 +66,7 @@ def test_ways_to_prepare_pictures_that_there_are_not(settings, sentence):
 
 
 @pytest.mark.parametrize(
-    ("preset", "own_side", "given", "side", "weight"),
+    ("preset", "own_size", "given", "size", "weight"),
     [
         ("quick", 16, None, 16, 16.0),
         ("quick", 64, None, 32, 4.0),
@@ -74,11 +74,37 @@ def test_ways_to_prepare_pictures_that_there_are_not(settings, sentence):
         ("paper", 64, None, None, 1.0),
         ("paper", 128, None, 128, 1.0),
         ("paper", 16, 32, 32, 1.0),
+        ("paper", 28, None, 28, 1.0),
+        ("paper", "48x96", None, "48x96", 1.0),
+        ("quick", "48x96", None, "16x32", 8.0),
+        ("quick", "16x8", None, "16x8", 32.0),
+        ("quick", "20x200", None, "8x32", 16.0),
     ],
 )
-def test_a_preset_makes_own_images_smaller_and_never_larger(preset, own_side, given, side, weight):
-    config = configure("vae", "pictures", preset, own_side=own_side, resolution=given)
-    assert (config.resolution, config.training.reconstruction_weight) == (side, weight)
+def test_a_preset_makes_own_images_smaller_and_never_larger(preset, own_size, given, size, weight):
+    config = configure("vae", "pictures", preset, own_size=own_size, resolution=given)
+    assert (config.resolution, config.training.reconstruction_weight) == (size, weight)
+
+
+@pytest.mark.parametrize("given", ["32x32", "32X32", "32", 32.0])
+def test_a_square_is_one_number_however_it_is_written(given):
+    config, plain = (configure("vae", "circles", resolution=each) for each in (given, 32))
+    assert config.as_dict()["resolution"] == 32
+    assert config.run_name == plain.run_name
+
+
+def test_a_height_and_a_width_are_kept_as_text():
+    config = configure("vae", "pictures", resolution="48X96")
+    assert config.as_dict()["resolution"] == "48x96"
+    assert Config.from_dict(config.as_dict()) == config
+    assert config.run_name != configure("vae", "pictures", resolution="96x48").run_name
+
+
+@pytest.mark.parametrize("given", ["48x", "x", "48x96x3", "0x16", 0, -8, 8.5, "wide", True])
+def test_other_resolutions_are_refused(given):
+    sentence = "resolution must be a number of pixels, or HEIGHTxWIDTH such as 48x96, not"
+    with pytest.raises(UserError, match=sentence):
+        configure("vae", "pictures", resolution=given)
 
 
 def test_a_setting_finds_its_place():

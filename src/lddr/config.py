@@ -15,7 +15,7 @@ from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice
-from lddr.settings import Described, Settings, claims, described, flattened, rules_of, setting
+from lddr.settings import Described, Settings, Size, claims, described, flattened, rules_of, setting
 from lddr.training.supervision import Supervision
 
 
@@ -104,13 +104,15 @@ class Config(Settings):
     training: Training = field(default_factory=Training)
     supervision: Supervision | None = None
     likelihood: Choice = field(default_factory=lambda: likelihoods["bernoulli"]())
-    resolution: int | None = setting(
-        None, "Pixels per side, where the dataset can be drawn at several.", kind=int, at_least=1
+    resolution: int | str | None = setting(
+        None,
+        "Pixels per side, or HEIGHTxWIDTH such as 48x96: 8 to 512 for your own images, some squares for drawn ones.",
+        kind=Size,
     )
     fit: str | None = setting(
         None,
-        "How your own pictures become square: pad (the default), crop or stretch; legacy prepares them as versions "
-        "without this setting did.",
+        "How your own pictures get another aspect ratio: pad (the default), crop or stretch; legacy prepares them as "
+        "versions without this setting did.",
         kind=str,
         choices=FITS,
     )
@@ -140,7 +142,7 @@ class Config(Settings):
         return models.name_of(self.latent.name, self.objective.name)
 
     @property
-    def images(self) -> tuple[str, int | None, str | None, str]:
+    def images(self) -> tuple[str, int | str | None, str | None, str]:
         """What `load_dataset` needs to know."""
         return self.dataset, self.resolution, self.fit, self.background
 
@@ -257,13 +259,13 @@ def configure(
     objective: str | None = None,
     supervision: str | None = None,
     likelihood: str | None = None,
-    own_side: int | None = None,
+    own_size: int | str | None = None,
     **settings: Any,
 ) -> Config:
     """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
-    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_side`
-    is the size that your own images have, as `natural_side` says: a preset makes them smaller, never larger.
+    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_size`
+    is the size that your own images have, as `natural_size` says: a preset makes them smaller, never larger.
     """
     from lddr.data.dataset import datasets
     from lddr.data.load import as_it_is, one_name
@@ -282,7 +284,7 @@ def configure(
     known = {each for part in base.parts.values() for each in rules_of(part)}
     rules = rules_of(Config) | rules_of(point.family)
     asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
-    offered = preset_settings(preset, point, dataset, **asked, own_side=own_side)
+    offered = preset_settings(preset, point, dataset, **asked, own_size=own_size)
     usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 

@@ -57,12 +57,10 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
             setattr(self, name, value)
         return self
 
-    def fit(self, X: ArrayLike, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
-        """Train on images; labels y, if given, supervise as `factors` of `lddr.train`, unless supervision=None."""
+    def fit(self, X: Any, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
+        """Train on any images `lddr.train` takes; labels y, if given, are its `factors`, unless supervision=None."""
         settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {}) | self._keywords
-        self.trained_: Trained = train(
-            as_array(X), self.model, self.preset, machine=self.machine, factors=y, **settings
-        )
+        self.trained_: Trained = train(X, self.model, self.preset, machine=self.machine, factors=y, **settings)
         self.n_features_out_ = self.trained_.num_latents
         return self
 

@@ -8,6 +8,7 @@ weights, on `circles` with torch's.
 
 from typing import Any
 
+from lddr.data import height_and_width
 from lddr.data.dataset import datasets
 from lddr.models import Model
 
@@ -53,13 +54,15 @@ def peers_training(model: Model, dataset: str = "") -> dict[str, Any]:
     return settings | {"num_latents": 2 * factors} if settings and factors else settings
 
 
-def peers_balance(model: Model, dataset: str, side: int | None, settings: dict[str, Any]) -> dict[str, Any]:
+def peers_balance(model: Model, dataset: str, resolution: int | str | None, settings: dict[str, Any]) -> dict[str, Any]:
     """How the weights of a peer begin and are held back, and what its losses weigh on pictures of this size."""
     if model.latent not in FAMILIES:
         return {}
-    height, _, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
+    height, width, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
+    if resolution is not None:
+        height, width = height_and_width(resolution)
     begin = {"initialiser": "uniform" if dataset == "circles" else "truncated", "mean_bias": True, "min_contrast": 0.0}
-    return begin | _balance(model, dataset, (side or height) ** 2 * channels, settings)
+    return begin | _balance(model, dataset, height * width * channels, settings)
 
 
 def _balance(model: Model, dataset: str, numbers: int, settings: dict[str, Any]) -> dict[str, Any]:

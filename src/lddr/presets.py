@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from lddr.data import height_and_width, within
 from lddr.data.dataset import datasets
 from lddr.errors import UserError, hint
 from lddr.models import Model
@@ -34,13 +35,13 @@ def preset_settings(
     preset: str,
     model: Model,
     dataset: str,
-    resolution: int | None = None,
+    resolution: int | str | None = None,
     num_latents: int | None = None,
-    own_side: int | None = None,
+    own_size: int | str | None = None,
 ) -> dict[str, Any]:
     """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
 
-    `resolution` and `num_latents` are those that were asked for; `own_side` is the size of a user's own images, which
+    `resolution` and `num_latents` are those that were asked for; `own_size` is the size of a user's own images, which
     are not enlarged. Quick runs keep the paper's balance: a reconstruction is a sum over pixels, of which a small
     picture has fewer. The D-VAE's discrete peers have settings and a balance of their own.
     """
@@ -50,13 +51,14 @@ def preset_settings(
     asked: dict[str, Any] = {} if num_latents is None else {"num_latents": num_latents}
     asked |= {} if name in datasets else {"fit": "pad"}
     if preset == "paper":
-        if resolution is None and own_side not in (None, PAPERS_RESOLUTION):
-            resolution = asked["resolution"] = own_side
+        if resolution is None and own_size not in (None, PAPERS_RESOLUTION):
+            resolution = asked["resolution"] = own_size
         settings = peers_training(model, dataset) | PAPER.get(name, {}) | asked
         return settings | peers_balance(model, dataset, resolution, settings)
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
-    side = resolution or settings.get("resolution", PAPERS_RESOLUTION)
-    if resolution is None and own_side is not None and own_side < side:
-        side = asked["resolution"] = own_side
-    settings = settings | asked | {"reconstruction_weight": (PAPERS_RESOLUTION / side) ** 2}
-    return settings | peers_balance(model, dataset, side, settings)
+    size = resolution or settings.get("resolution", PAPERS_RESOLUTION)
+    if resolution is None and own_size is not None:
+        size = asked["resolution"] = within(own_size, settings.get("resolution", PAPERS_RESOLUTION))
+    height, width = height_and_width(size)
+    settings = settings | asked | {"reconstruction_weight": PAPERS_RESOLUTION / height * (PAPERS_RESOLUTION / width)}
+    return settings | peers_balance(model, dataset, size, settings)

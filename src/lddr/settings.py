@@ -10,10 +10,18 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
 from typing import Any
 
+from lddr.data import as_resolution, height_and_width
 from lddr.errors import UserError, hint
 
 LARGEST = 1e30  # of a number: weights have 32 bits
+
+
+class Size:
+    """The kind of a setting that is a number of pixels for squares, or text such as "48x96"."""
+
+
 KINDS = {
+    Size: "a number of pixels, or HEIGHTxWIDTH such as 48x96",
     int: "a whole number",
     float: "a number",
     str: "text",
@@ -226,4 +234,19 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-_CONVERSIONS: dict[type, Callable[[Any], Any]] = {int: _whole, float: _number, str: _text, tuple: _wholes, bool: _truth}
+def _size(value: Any) -> int | str | None:
+    number = _whole(value)
+    try:
+        return as_resolution(*height_and_width(value if number is None else number))
+    except UserError:
+        return None
+
+
+_CONVERSIONS: dict[type, Callable[[Any], Any]] = {
+    int: _whole,
+    float: _number,
+    str: _text,
+    tuple: _wholes,
+    bool: _truth,
+    Size: _size,
+}

@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from lddr.arrays import as_array
 from lddr.config import Config, changed, configure
-from lddr.data.columns import factor_table_of
+from lddr.data import as_resolution
 from lddr.data.dataset import Dataset, datasets
-from lddr.data.in_memory import ArrayDataset, arranged, as_images, pictures_of
-from lddr.data.load import load_dataset, own_side
+from lddr.data.in_memory import arranged, as_images, pictures_of
+from lddr.data.load import as_dataset, indexed, load_dataset, own_size
 from lddr.data.own_images import prepared
-from lddr.data.pictures import Preparation, arrangement, as_bytes, as_hex, natural_side, size_of
+from lddr.data.pictures import Preparation, as_bytes, as_hex
 from lddr.errors import UserError
 from lddr.foreign import foreign
 from lddr.hardware import chosen_device
@@ -290,21 +290,24 @@ def train(
     factors: Any = None,
     **settings: Any,
 ) -> Trained:
-    """Train a model on a dataset, a name, a path or an array of images; the run is kept below `out` if given.
+    """Train a model on images; the run is kept below `out` if given.
+
+    The images are a dataset of lddr or its name, the path of a folder or file, an array or tensor of any framework, a
+    memory map, a torch `Dataset` or `DataLoader`, or an iterable of images or batches, as `as_dataset` takes them.
 
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings, or given as a
     `lddr.VAE`, which is trained in place. The preset "quick" takes minutes, "paper" has the paper's settings. `on_log`
     is called with the step and the values of every line of the log; what it raises ends the training.
 
-    Your own images, in files or an array, are scaled to `resolution` if it is given. Otherwise they keep their size if
-    a network takes it, or get the nearest one up to 64x64; the quick preset makes them 32x32 at most. A `Dataset` is
-    taken as it is.
+    Your own images are scaled to `resolution`, pixels per side or "HEIGHTxWIDTH", if it is given. Otherwise they keep
+    their size from 8 to 512 pixels a side, and pictures of several sizes become squares of up to 64; the quick preset
+    makes the longer side 32 at most. A `Dataset` of lddr is taken as it is.
 
-    `factors` are labels of an array of images: an array of shape (images,) or (images, factors), a DataFrame, or a dict
-    of columns. A value that is NaN, None or "" is unknown, and so is -1 in a column without other negative numbers. All
-    known labels supervise the training (`labels` draws fewer), latent i by factor i, with the loss that `supervision`
-    names, else with the usual one of the latent family: "masked" for categorical latents, "bce" for Gaussian ones,
-    "l2" for rounded ones; supervision=None trains without the labels.
+    `factors` are labels of the images: an array of shape (images,) or (images, factors), a DataFrame, a dict of
+    columns, or True for the labels of a torch dataset. A value that is NaN, None or "" is unknown, and so is -1 in a
+    column without other negative numbers. All known labels supervise the training (`labels` draws fewer), latent i by
+    factor i, with the loss that `supervision` names, else with the usual one of the latent family: "masked" for
+    categorical latents, "bce" for Gaussian ones, "l2" for rounded ones; supervision=None trains without the labels.
 
     With `seeds` above 1, so many models are trained, from `seed` on: on all cores if Ray is installed, one after the
     other if not, or on a GPU. The one whose codes agree most with those of the others is returned; the reasons are
@@ -321,10 +324,11 @@ def train(
     vae = model if isinstance(model, VAE) else None
     if factors is not None and "supervision" not in settings:
         settings["supervision"] = _usual_supervision(model, settings)
+    quiet = machine is not None and machine.quiet
     if vae is None:
-        config, loaded = _chosen(dataset, model, preset, settings, factors)
+        config, loaded = _chosen(dataset, model, preset, settings, factors, quiet)
     else:
-        config, loaded = _around(vae, dataset, preset, settings, factors)
+        config, loaded = _around(vae, dataset, preset, settings, factors, quiet)
     is_few = factors is not None or not loaded.space.is_complete
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
@@ -354,9 +358,12 @@ def train(
         return trained
 
 
-def _around(vae: VAE, dataset: Any, preset: str, settings: dict[str, Any], factors: Any) -> tuple[Config, Dataset]:
+def _around(
+    vae: VAE, dataset: Any, preset: str, settings: dict[str, Any], factors: Any, quiet: bool
+) -> tuple[Config, Dataset]:
     """The settings of a training of a user's own model, and the images, in the size they have."""
-    images = as_dataset(dataset, factors, *(settings.pop(name, None) for name in ("resolution", "fit", "background")))
+    asked = {name: settings.pop(name) for name in ("resolution", "fit", "background") if name in settings}
+    images = as_dataset(dataset, factors, **asked, quiet=quiet)
     check_shapes(vae, images.image_shape)
     latent, likelihood = latents.choice_of(vae.latent), likelihoods.choice_of(vae.likelihood)
     names = {"latent": latent.name, "likelihood": likelihood.name, "objective": settings.pop("objective", None)}
@@ -379,21 +386,19 @@ def _usual_supervision(model: str | VAE | None, settings: dict[str, Any]) -> str
 
 
 def _chosen(
-    dataset: Any, model: str | None, preset: str, settings: dict[str, Any], factors: Any
+    dataset: Any, model: str | None, preset: str, settings: dict[str, Any], factors: Any, quiet: bool
 ) -> tuple[Config, Dataset]:
     """The settings of a training, and its images."""
-    if isinstance(dataset, str | Path):
-        side = own_side(str(dataset)) if settings.get("resolution") is None else None
-        config = configure(model, str(dataset), preset, own_side=side, **settings)
-        return config, load_dataset(*config.images)
     if isinstance(dataset, Dataset):
         return configure(model, dataset.name, preset, **settings | _made(dataset, settings)), dataset
-    array = as_array(dataset)
-    side = natural_side([size_of(array.shape)]) if arrangement(array.shape) else None
-    config = configure(model, "array", preset, own_side=side, **settings)
-    space = None if factors is None else factor_table_of(factors, len(array) if array.ndim else 0)
-    images = ArrayDataset(array, space, config.resolution or side, config.fit, config.background)
-    return replace(config, dataset=images.name, resolution=images.image_shape[0]), images
+    images = indexed(dataset, quiet)
+    name = images if isinstance(images, str) else "array"
+    size = own_size(images) if settings.get("resolution") is None else None
+    config = configure(model, name, preset, own_size=size, **settings)
+    if isinstance(images, str):
+        return config, load_dataset(*config.images)
+    made = as_dataset(images, factors, config.resolution or size, config.fit, config.background, quiet)
+    return replace(config, dataset=made.name, resolution=as_resolution(*made.image_shape[:2])), made
 
 
 def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
@@ -403,5 +408,6 @@ def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
             raise UserError(f"a Dataset is taken as it is; leave {name} out, or give it where the dataset is made")
     made = dataset.preparation
     if made is None or made.fit is None or dataset.name in datasets:
-        return {"resolution": dataset.image_shape[0], "fit": "legacy"}
-    return {"resolution": dataset.image_shape[0], "fit": made.fit, "background": made.padding or "auto"}
+        return {"resolution": as_resolution(*dataset.image_shape[:2]), "fit": "legacy"}
+    resolution = as_resolution(*dataset.image_shape[:2])
+    return {"resolution": resolution, "fit": made.fit, "background": made.padding or "auto"}

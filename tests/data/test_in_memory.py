@@ -1,3 +1,7 @@
+import os
+import pickle
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -5,6 +9,7 @@ import pytest
 from PIL import Image
 
 from lddr.data import in_memory
+from lddr.data.conversion import MappedImages, conversions
 from lddr.data.dataset import identity
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset, as_images
@@ -123,3 +128,95 @@ def test_an_array_takes_no_more_than_twice_its_size(arranged):
     kept = dataset.images(0).size * len(dataset)
     assert images.nbytes + most < 2 * images.nbytes + in_memory.CHUNK
     assert most < kept + 4 * in_memory.CHUNK
+
+
+MAPPED = np.random.default_rng(0).integers(256, size=(300, 16, 24, 3), dtype=np.uint8)
+VIEWS = {
+    "whole": lambda images: images,
+    "a part": lambda images: images[7:90],
+    "plain view": lambda images: np.asarray(images)[7:90],
+    "every second": lambda images: images[::2],
+    "channels first": lambda images: images.transpose(0, 3, 1, 2),
+    "grey": lambda images: images[..., 0],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_memory_map_stays_in_a_file_and_is_the_array(tmp_path, monkeypatch, view):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    np.save(tmp_path / "images.npy", MAPPED)
+    mapped, array = (VIEWS[view](images) for images in (np.load(tmp_path / "images.npy", mmap_mode="r"), MAPPED))
+    dataset, expected = ArrayDataset(mapped), ArrayDataset(array)
+    numbers = np.random.default_rng(1).integers(len(array), size=40)
+    assert isinstance(dataset._rows, MappedImages)
+    assert np.array_equal(dataset.images(numbers), expected.images(numbers))
+    assert dataset.images(3).shape == expected.images(3).shape
+    assert (dataset.name, dataset.content()) == (expected.name, expected.content())
+    assert np.array_equal(pickle.loads(pickle.dumps(dataset)).images([5]), expected.images([5]))  # noqa: S301
+    assert bool(conversions()) == (view in ("every second", "grey"))  # the others lie there as they should
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint16])
+def test_a_memory_map_that_has_to_be_converted_is_converted_anew_when_it_changes(tmp_path, monkeypatch, dtype):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    images = np.lib.format.open_memmap(tmp_path / "images.npy", "w+", dtype, (20, 16, 16))
+    images[:, 3] = 1
+    first, again = ArrayDataset(images, resolution=24), ArrayDataset(images, resolution=24)
+    assert len(conversions()) == 1
+    assert first.image_shape == (24, 24, 1)
+    images[:, 9] = 1  # not flushed
+    other = ArrayDataset(images, resolution=24)
+    assert first.name == again.name != other.name == ArrayDataset(np.array(images), resolution=24).name
+
+
+def test_what_is_changed_in_a_copy_on_write_map_is_seen(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    np.save(tmp_path / "images.npy", MAPPED)
+    images = np.load(tmp_path / "images.npy", mmap_mode="c")
+    images[0] = 0
+    assert not ArrayDataset(images).images(0).any()
+
+
+LARGE = 128 << 20  # bytes
+MEMORY = """
+import sys, threading, time
+import numpy as np
+from lddr.data.load import as_dataset
+
+def taken():  # without the pages of files, which the system takes back when it needs them
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+
+def watch():
+    global most
+    while not done:
+        most = max(most, taken())
+        time.sleep(0.001)
+
+images = np.load(sys.argv[1], mmap_mode="r")
+images = images if sys.argv[2] == "mapped" else np.array(images)
+as_dataset(images[:8], quiet=True).images([0])
+most = before = taken()
+done, thread = [], threading.Thread(target=watch)
+thread.start()
+as_dataset(images).batch(0, 0, 64)
+done.append(True)
+thread.join()
+print(most - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="measures memory by /proc")
+@pytest.mark.parametrize(("kind", "share"), [("mapped", 0.6), ("held", 2.0)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_the_memory_that_a_process_takes(tmp_path, kind, share, dtype):
+    """A few chunks for a memory map, at most twice its size for an array."""
+    shape = (LARGE // np.dtype(dtype).itemsize // 64**2, 64, 64)
+    images = np.lib.format.open_memmap(tmp_path / "images.npy", "w+", dtype, shape)
+    images[:] = 0
+    images[::7, 20:40] = 1
+    images.flush()
+    command = [sys.executable, "-c", MEMORY, str(tmp_path / "images.npy"), kind]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    taken = int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert taken < share * images.nbytes

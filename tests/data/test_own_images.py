@@ -29,12 +29,15 @@ def test_pictures_are_sorted_scaled_and_coloured(tmp_path):
         flat(tmp_path, name, colour)
     (tmp_path / "notes.txt").write_text("no picture")
     dataset = load_dataset(str(tmp_path))
-    assert dataset.image_shape == (32, 32, 3)
+    assert dataset.image_shape == (30, 20, 3)
     assert len(dataset) == 4
     assert dataset.space.names == ()
     colours = [[200, 0, 0], [0, 200, 0], [0, 0, 200], [0, 0, 200]]
     assert np.allclose(dataset.images([0, 1, 2, 3]).mean(axis=(1, 2)), colours, atol=3)
-    assert dataset.batch(0, 0, 5).shape == (5, 32, 32, 3)
+    assert dataset.batch(0, 0, 5).shape == (5, 30, 20, 3)
+    assert load_dataset(str(tmp_path), "15x10").image_shape == (15, 10, 3)
+    flat(tmp_path, "larger.png", (0, 0, 0), size=(40, 60))
+    assert load_dataset(str(tmp_path)).image_shape == (32, 32, 3)  # of several sizes
 
 
 def test_grey_pictures_give_one_channel_and_one_coloured_among_them_gives_three(tmp_path):
@@ -106,7 +109,8 @@ def test_a_rotated_photo_is_padded_as_it_is_seen(tmp_path):
     picture = Image.new("RGB", (64, 32), (200, 0, 0))
     picture.paste((0, 0, 200), (0, 0, 64, 2))
     picture.save(tmp_path / "a.jpg", exif=exif, quality=95)  # 32 wide and 64 high as people see it
-    (image,) = load_dataset(str(tmp_path), background="white").images([0])
+    assert load_dataset(str(tmp_path)).image_shape == (64, 32, 3)
+    (image,) = load_dataset(str(tmp_path), 64, background="white").images([0])
     assert np.all(image[:, :16] == 255)
     assert np.all(image[:, 48:] == 255)
     assert image[:, 17:46, 0].min() > 150
@@ -387,7 +391,7 @@ def test_what_is_not_there_or_not_images_is_a_sentence(tmp_path):
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(UserError, match=r"neither a folder of images nor an \.npz or \.npy file"):
         load_dataset(str(tmp_path / "a.txt"))
-    with pytest.raises(UserError, match="16x16 up to 128x128"):
+    with pytest.raises(UserError, match="images have sides of 8 to 512 pixels, not 1000x1000"):
         load_dataset(str(tmp_path), resolution=1000)
 
 

@@ -9,7 +9,7 @@ from lddr.data.pictures import (
     as_bytes,
     as_hex,
     background_for,
-    natural_side,
+    natural_size,
     reading_of,
     stretched,
     visible_brightness,
@@ -125,21 +125,23 @@ def test_half_transparent_pixels_count_half():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "side"),
+    ("sizes", "resolution"),
     [
         ([(32, 32)], 32),
         ([(128, 128)] * 3, 128),
-        ([(28, 28)], 32),
-        ([(96, 96)], 64),
-        ([(4000, 3000)], 64),
-        ([(20, 20)], 16),
-        ([(64, 48)], 64),
+        ([(28, 28)], 28),
+        ([(96, 48)] * 2, "48x96"),
+        ([(512, 8)], "8x512"),
+        ([(4000, 3000)], "384x512"),
+        ([(6, 4)], "8x12"),
+        ([(1000, 4)], "8x512"),
+        ([(2, 400)], "512x8"),
         ([(128, 128), (128, 120)], 64),
         ([(10, 10), (30, 30), (2000, 2000)], 32),
     ],
 )
-def test_pictures_keep_a_size_that_networks_take_or_get_the_nearest_up_to_the_papers(sizes, side):
-    assert natural_side(sizes) == side
+def test_pictures_of_one_size_keep_it_and_others_become_usual_squares(sizes, resolution):
+    assert natural_size(sizes) == resolution
 
 
 def test_colours_have_one_name_and_mistakes_a_sentence():
@@ -159,4 +161,11 @@ def test_what_is_done_is_said_where_it_matters():
     said = reading_of(3, both, Preparation((16, 16, 3), "crop").on(WHITE))
     assert "at 16x16 in colour; those that are not square are cropped (set fit to pad or stretch instead)" in said
     assert said.endswith("; transparent parts become white (set background for another colour)")
+    wide = reading_of(2, [(96, 48)], Preparation((48, 96, 3)))
+    assert wide == "2 pictures of 96x48 pixels are read at 96x48 (resolution 48x96) in colour"
+    assert reading_of(2, [(90, 48), (96, 48)], Preparation((48, 96, 3))).endswith(
+        "; those of another aspect ratio are padded (set fit to crop or stretch instead)"
+    )
+    large = reading_of(1, [(4000, 3000)], Preparation((384, 512, 3)))
+    assert large.endswith("at 512x384 (resolution 384x512) in colour, since images have sides of 8 to 512 pixels")
     assert "become" not in reading_of(3, both, Preparation.of((16, 16, 3), "crop", "white"))

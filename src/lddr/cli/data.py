@@ -80,7 +80,7 @@ def show(
     name: Name,
     out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE", help_behavior_hint=LEFT_OUT)] = None,
     seed: int = 0,
-    resolution: Annotated[int | None, arg(metavar="PIXELS", help_behavior_hint=LEFT_OUT)] = None,
+    resolution: Annotated[str | None, arg(metavar="PIXELS", help_behavior_hint=LEFT_OUT)] = None,
     fit: Annotated[str, arg(metavar=f"{{{','.join(FITS)}}}")] = FITS[0],
     background: Annotated[str, arg(metavar="COLOUR")] = "auto",
 ) -> None:
@@ -92,8 +92,8 @@ def show(
         name: A dataset from `lddr data list`, or a folder, .npz or .npy file of your own images.
         out: Where to write the picture; NAME.png when left out.
         seed: Which random images to show.
-        resolution: Pixels per side, where the dataset can be drawn at several.
-        fit: How your own pictures become square.
+        resolution: Pixels per side, or HEIGHTxWIDTH such as 48x96, where images can have several sizes.
+        fit: How your own pictures get another aspect ratio.
         background: Colour behind your own pictures where they are transparent, and around padded ones.
 
     """

@@ -11,6 +11,7 @@ from lddr import console
 from lddr.cli.app import LEFT_OUT, Folder, Tracker, Whole, app
 from lddr.errors import UserError
 from lddr.runs.machine import Machine
+from lddr.settings import Size
 
 
 @app.command
@@ -117,7 +118,7 @@ def setting_flags() -> type:
     return make_dataclass("SettingFlags", [(name, flag, None) for name, flag in flags])
 
 
-_METAVARS = {int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: ""}
+_METAVARS = {Size: "PIXELS", int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: ""}
 
 
 def _flag(text: str, metavar: str, hint: str, aliases: tuple[str, ...] | None = None) -> Any:
@@ -184,14 +185,14 @@ def train(
         quiet: Show no progress.
     """
     from lddr.config import changed, configure
-    from lddr.data.load import is_path, load_dataset, own_side
+    from lddr.data.load import is_path, load_dataset, own_size
 
     if pictures is not None and dataset is not None:
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
     name, images = pictures or dataset or "dsprites", None
-    side = own_side(name) if settings.resolution is None else None
+    size = own_size(name) if settings.resolution is None else None
     names = {"latent": latent, "objective": objective, "likelihood": likelihood}
-    config = configure(model, name, preset, **names, own_side=side, **vars(settings))
+    config = configure(model, name, preset, **names, own_size=size, **vars(settings))
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if config.supervision is not None and settings.labels is None and is_path(name):
         images = load_dataset(*config.images)

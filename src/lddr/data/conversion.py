@@ -3,6 +3,7 @@
 import hashlib
 import mmap
 import os
+import secrets
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -71,10 +72,15 @@ class MappedImages:
     def checksum(self) -> int:
         """The CRC-32 of all rows."""
         found = 0
-        for start in range(0, len(self), AT_ONCE):
-            found = zlib.crc32(self._rows[start : start + AT_ONCE].data, found)
-            self._let_go()
+        for part in self.parts():
+            found = zlib.crc32(part.data, found)
         return found
+
+    def parts(self) -> Iterator[Rows]:
+        """All rows, flat, a few at a time."""
+        for start in range(0, len(self), AT_ONCE):
+            yield self._rows[start : start + AT_ONCE]
+            self._let_go()
 
     def _let_go(self) -> None:
         """Drop the pages when they have become many: measured, as one page can bring in 2 MB of neighbours."""
@@ -107,6 +113,19 @@ def converted(
         with alone(path):
             if not path.exists():
                 _write(path, name, shape, chunks)
+    return _mapped_npy(path, shape)
+
+
+def spooled(shape: Shape, chunks: Iterable[Rows]) -> MappedImages:
+    """What has no file, written into one that is called after its content: for more than fits into memory."""
+    draft = cache_folder() / "arrays" / f"items-{secrets.token_hex(8)}.npy"
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    _write(draft, "the images", shape, lambda: chunks, quiet=True)
+    digest = hashlib.sha256()
+    for part in _mapped_npy(draft, shape).parts():
+        digest.update(part.data)
+    path = draft.with_name(f"items-{digest.hexdigest()[:16]}.npy")
+    draft.replace(path)
     return _mapped_npy(path, shape)
 
 
@@ -144,11 +163,11 @@ def _numbered(chunks: Iterable[Chunk]) -> Iterator[tuple[Indices, Rows]]:
         start += len(rows)
 
 
-def _write(path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Chunk]]) -> None:
+def _write(path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Chunk]], quiet: bool = False) -> None:
     for left_over in path.parent.glob(f".{path.stem}-*{path.suffix}"):  # a killed process left it: we hold the lock
         left_over.unlink()
     _check_space(path.parent, name, prod(shape))
-    with written_whole(path) as draft, draft.open("wb") as file, _progress(name, shape[0]) as advance:
+    with written_whole(path) as draft, draft.open("wb") as file, _progress(name, shape[0], quiet) as advance:
         npy.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
         start, given = file.tell(), 0
         for numbers, rows in _numbered(chunks()):
@@ -178,11 +197,11 @@ def _check_space(folder: Path, name: str, needed: int) -> None:
 
 
 @contextmanager
-def _progress(name: str, rows: int) -> Iterator[Callable[[int], None]]:
+def _progress(name: str, rows: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar on the terminal, with the time that is left."""
     from lddr.console import TaskBars
 
-    with TaskBars() as bars, bars.task(f"converting {name} (once)", rows) as advance:
+    with TaskBars(quiet) as bars, bars.task(f"converting {name} (once)", rows) as advance:
         yield advance
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.data.factors import FactorSpace
+from lddr.data.factors import FactorSpace, Indices
 from lddr.registry import Registry
 
 if TYPE_CHECKING:
     from lddr.data.pictures import Preparation
+    from lddr.data.torch_dataset import TorchDataset
 
 Images = NDArray[np.uint8]  # (images, height, width, channels), 0 … 255
 
@@ -55,6 +56,34 @@ class Dataset(ABC):
     def batch(self, seed: int, step: int, size: int) -> NDArray[np.float32]:
         """Training batch number `step`, as floats in [0, 1]: a function of (seed, step) and of nothing else."""
         return as_floats(self.draw(stream(seed, "batch", step), size))
+
+    def torch(self) -> "TorchDataset":
+        """A map-style torch `Dataset` of (image, factors): floats in [0, 1], (channels, height, width), and int64."""
+        from lddr.data.torch_dataset import TorchDataset
+
+        return TorchDataset(self)
+
+    def __getitem__(self, index: Any) -> tuple[Images, Indices]:
+        """Images and factors by number, slice or array of numbers; what is random in an image depends on its number."""
+        numbers = self._numbers(index)
+        if self.is_fixed or not numbers.size:
+            images = self.images(numbers.ravel())
+        else:
+            images = np.concatenate([self.images([each], stream(0, "item", each)) for each in numbers.ravel().tolist()])
+        return images.reshape(*numbers.shape, *self.image_shape), self.space.factors_of(numbers)
+
+    def _numbers(self, index: Any) -> Indices:
+        if isinstance(index, slice):
+            return np.arange(*index.indices(len(self)), dtype=np.int64)
+        numbers = np.asarray(index)
+        if numbers.dtype == bool and numbers.shape == (len(self),):
+            return np.flatnonzero(numbers)
+        if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
+            raise TypeError(f"images have whole numbers, not {index!r}")
+        numbers = np.where(numbers < 0, numbers + len(self), numbers).astype(np.int64)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(self):
+            raise IndexError(f"there are {len(self)} images, and none of number {index!r}")
+        return numbers
 
     def __len__(self) -> int:
         return self.space.size

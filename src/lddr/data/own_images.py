@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from PIL import Image
 
+from lddr.data import allowed_size, height_and_width
 from lddr.data.array_files import NpyArray, NpzArray
 from lddr.data.columns import columns_of_npz, factor_table
 from lddr.data.conversion import MappedImages, Rows, converted
@@ -24,7 +25,7 @@ from lddr.data.pictures import (
     AUTO,
     BLACK,
     GREY_MODES,
-    USUAL_SIDE,
+    USUAL_SIDES,
     WHITE,
     Bytes,
     Preparation,
@@ -33,9 +34,10 @@ from lddr.data.pictures import (
     as_picture,
     background_for,
     channels_of,
-    natural_side,
+    natural_size,
     reading_of,
     size_of,
+    upright_size,
     visible_brightness,
 )
 from lddr.errors import UserError
@@ -54,21 +56,21 @@ CHOICES = (None, BLACK, WHITE)  # of a background, by number
 class OwnImages(Dataset):
     """Images of a folder or of an .npz or .npy file, numbered in the order of their paths or of the array.
 
-    Without a resolution they keep their size where a network takes it, else they get the nearest one. `preparation`
-    holds what `fit` and `background` do to them.
+    Without a resolution they get the one that `natural_size` gives. `preparation` holds what `fit` and `background` do
+    to them.
     """
 
     origin = "your own"
 
     def __init__(
-        self, path: Path, resolution: int | None = None, fit: str | None = "pad", background: str = AUTO
+        self, path: Path, resolution: int | str | None = None, fit: str | None = "pad", background: str = AUTO
     ) -> None:
-        if resolution is not None and not 16 <= resolution <= 128:
-            raise UserError(f"images are scaled to 16x16 up to 128x128, not {resolution}x{resolution}")
-        found = source_of(path, is_legacy=fit in (None, "legacy"))
+        asked = resolution and allowed_size(resolution)
+        is_legacy = fit in (None, "legacy")
+        found = source_of(path, is_legacy)
         self.name = self.title = path.resolve().stem
-        side = resolution or (USUAL_SIDE if fit in (None, "legacy") else natural_side(found.sizes))
-        wanted = Preparation.of((side, side, channels_of(found.is_grey, background)), fit, background)
+        size = asked or height_and_width(USUAL_SIDES[-1] if is_legacy else natural_size(found.sizes))
+        wanted = Preparation.of((*size, channels_of(found.is_grey, background)), fit, background)
         self.preparation = wanted if wanted.background else wanted.on(found.background(self.name))
         self.rows = found.converted(self.name, self.preparation)
         self.reading = reading_of(len(self.rows), found.sizes, self.preparation)
@@ -228,7 +230,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 
 def _header(file: Path) -> Header:
     return _opened(
-        file, lambda picture: Header(picture.size, picture.mode in GREY_MODES, picture.has_transparency_data)
+        file, lambda picture: Header(upright_size(picture), picture.mode in GREY_MODES, picture.has_transparency_data)
     )
 
 

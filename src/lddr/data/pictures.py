@@ -1,4 +1,4 @@
-"""How a picture of any kind becomes an image for a network: upright, eight bits, opaque, square, grey or in colour."""
+"""How a picture becomes an image for a network: upright, opaque, of one size, in eight bits, grey or in colour."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageColor, ImageOps
 
-from lddr.data import FITS, SIDES
+from lddr.data import FITS, LARGEST, SMALLEST, as_resolution, within
 from lddr.errors import UserError, hint
 
 AUTO = "auto"
 BLACK, WHITE = "#000000", "#ffffff"
-USUAL_SIDE = 64  # the paper's
+USUAL_SIDES = (16, 32, 64)  # that pictures of several sizes are brought to: the last is the paper's
 GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
 Bytes = NDArray[np.uint8]
 
@@ -30,7 +30,7 @@ class Preparation:
     shape: tuple[int, int, int]  # height, width, channels
     fit: str | None = "pad"
     background: str | None = None  # behind transparent pictures; None: black or white, whichever shows them better
-    padding: str | None = None  # around pictures that are not square; None: the colour of their own edge
+    padding: str | None = None  # around pictures of another aspect ratio; None: the colour of their own edge
 
     @classmethod
     def of(cls, shape: tuple[int, int, int], fit: str | None, background: str) -> "Preparation":
@@ -78,8 +78,7 @@ class Preparation:
             left, top = (wide - size[0]) // 2, (high - size[1]) // 2
             centre = picture.crop((left, top, left + size[0], top + size[1]))
             return centre.resize((width, height), Image.Resampling.LANCZOS)
-        scale = min(width / wide, height / high)
-        size = max(1, round(wide * scale)), max(1, round(high * scale))
+        size = _inside(picture.size, (width, height))
         if self.fit != "pad" or size == (width, height):
             return picture.resize((width, height), Image.Resampling.LANCZOS)
         colour = ImageColor.getcolor(self.padding, picture.mode) if self.padding else _edge(picture, size[0] < width)
@@ -107,6 +106,16 @@ def upright(picture: Image.Image) -> Image.Image:
         if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
             return ImageOps.exif_transpose(picture)
     return picture
+
+
+def upright_size(picture: Image.Image) -> tuple[int, int]:
+    """Width and height after rotation; a PNG, which may keep its EXIF behind the pixels, is not decoded for that."""
+    if picture.format == "PNG" and "exif" not in picture.info:
+        return picture.size
+    with suppress(Exception):
+        if picture.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8):
+            return picture.size[::-1]
+    return picture.size
 
 
 def _in_eight_bits(picture: Image.Image, is_legacy: bool) -> Image.Image:
@@ -174,18 +183,24 @@ def scaled(image: Bytes, side: int) -> Bytes:
     return Preparation((side, side, whole.shape[2]), "stretch").of_images(whole[np.newaxis])[0]
 
 
-def natural_side(sizes: Iterable[tuple[int, int]]) -> int:
-    """The side that pictures of these sizes are brought to unless told otherwise.
+def natural_size(sizes: Iterable[tuple[int, int]]) -> int | str:
+    """The resolution that pictures of these widths and heights get unless one is given.
 
-    Their own, if all are squares of one size that the networks take; else the nearest to their median, at most the
-    paper's.
+    If all have one size, it is theirs, or the nearest that images may have. Pictures of several sizes become squares of
+    the usual side that is nearest to their median.
     """
     known = sorted(sizes, key=max)
     width, height = known[0]
-    if width == height and width in SIDES and len(set(known)) == 1:
-        return width
+    if len(set(known)) == 1:
+        return within(as_resolution(height, width))
     median = max(known[len(known) // 2])
-    return min((side for side in SIDES if side <= USUAL_SIDE), key=lambda side: abs(math.log(median / side)))
+    return min(USUAL_SIDES, key=lambda side: abs(math.log(median / side)))
+
+
+def _inside(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
+    """The largest size (width, height) of the same aspect ratio inside the target."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
 def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
@@ -231,13 +246,17 @@ def reading_of(count: int, sizes: Iterable[tuple[int, int]], preparation: Prepar
     height, width, channels = preparation.shape
     span = " to ".join(dict.fromkeys(f"{wide}x{high}" for wide, high in (known[0], known[-1])))
     words = f"{count:,} picture{'s' * (count > 1)} of {span} pixels {'are' if count > 1 else 'is'} read"
-    words += f" at {width}x{height} in {'grey' if channels == 1 else 'colour'}"
+    words += f" at {width}x{height}" + ("" if width == height else f" (resolution {as_resolution(height, width)})")
+    words += f" in {'grey' if channels == 1 else 'colour'}"
+    if len(known) == 1 and not all(SMALLEST <= side <= LARGEST for side in known[0]):
+        words += f", since images have sides of {SMALLEST} to {LARGEST} pixels"
     if preparation.fit is None:
         return f"{words}, as by versions without the setting fit"
-    if any(wide != high for wide, high in known):
+    if any(_inside(size, (width, height)) != (width, height) for size in known):
         done = {"pad": "padded", "crop": "cropped", "stretch": "stretched"}
         others = " or ".join(fit for fit in done if fit != preparation.fit)
-        words += f"; those that are not square are {done[preparation.fit]} (set fit to {others} instead)"
+        which = "that are not square" if width == height else "of another aspect ratio"
+        words += f"; those {which} are {done[preparation.fit]} (set fit to {others} instead)"
     if preparation.background not in (None, preparation.padding):
         colour = {BLACK: "black", WHITE: "white"}[str(preparation.background)]
         words += f"; transparent parts become {colour} (set background for another colour)"

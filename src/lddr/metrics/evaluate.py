@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.console import TaskBars
+from lddr.data import as_resolution
 from lddr.data.dataset import Dataset, as_floats
 from lddr.data.factors import FactorSpace
+from lddr.data.load import as_dataset, is_path
 from lddr.metrics.bootstrap import Bootstrap
 from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
 from lddr.metrics.fitting import cores
@@ -30,10 +32,11 @@ Entries = dict[str, dict[str, Any]]  # metric → its score, what else it found,
 
 
 def evaluate(
-    dataset: Dataset,
+    dataset: Any,
     represent: "Represent | Trained",
     names: Names = None,
     *,
+    factors: Any = None,
     settings: MetricSettings | None = None,
     seed: int = 0,
     jobs: int = -1,
@@ -43,7 +46,9 @@ def evaluate(
 ) -> Entries:
     """Scores of a trained model, or of any callable from images in [0, 1] to codes (count, latents).
 
-    The images are floats (count, height, width, channels). `names` are metrics (when left out, those that take seconds;
+    The dataset is one of lddr or whatever `lddr.train` takes, which is prepared as the images a model was trained on;
+    `factors` are its labels, or True for those of a torch dataset. The images are floats (count, height, width,
+    channels). `names` are metrics (when left out, those that take seconds;
     "all" for all), `settings` change theirs, `jobs` is the number of cores to fit with (-1: all), and `bins` how many
     bins a continuous factor is put into (None: it is left out). `bootstrap` is how many resamples of what was drawn
     give every score a 90 % interval, under "bootstrap" of its entry (0: none).
@@ -52,10 +57,22 @@ def evaluate(
     trained: Any = represent if hasattr(represent, "represent") else None
     encode = trained.represent if trained else _in_floats(represent)
     chosen = configured(names, settings)
+    images = as_dataset(dataset, factors, **_prepared_for(trained, dataset), quiet=quiet)
     with TaskBars(quiet) as bars, cores(jobs):
-        entries = _evaluated(dataset, encode, chosen, bins, bars, resampling, trained)
+        entries = _evaluated(images, encode, chosen, bins, bars, resampling, trained)
     warn_of_few(entries)
     return entries
+
+
+def _prepared_for(trained: Any, dataset: Any) -> dict[str, Any]:
+    """How to prepare images that are no dataset of lddr yet: as those of the training."""
+    made = getattr(trained, "preparation", None)
+    if made is None:
+        return {}
+    size = {"resolution": as_resolution(*made.shape[:2])}
+    if made.fit is None or (isinstance(dataset, str) and not is_path(dataset)):
+        return size | {"fit": made.fit and "pad"}
+    return size | {"fit": made.fit, "background": made.padding or "auto"}
 
 
 def _in_floats(represent: Any) -> Encode:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary
 
+from lddr.data import as_resolution
 from lddr.errors import UserError
 from lddr.files import alone, check_writable, write_json
 from lddr.foreign import foreign, in_one_line
@@ -151,7 +152,11 @@ class RunFolder:
         is_own = place not in datasets and self.images.get("origin") == "your own"
         if is_own and not os.path.exists(absolute(place)):  # noqa: PTH110 (takes any name)
             raise UserError(self._why_no_images(place))
-        dataset = loaded(place, *self.config.images[1:])
+        _, resolution, fit, background = self.config.images
+        match self.images.get("shape"):
+            case [int(height), int(width), int()] if is_own and resolution is None:
+                resolution = as_resolution(height, width)  # which size is the default depends on the version
+        dataset = loaded(place, resolution, fit, background)
         self.check(dataset)
         return dataset
 
@@ -315,7 +320,7 @@ def _with_names(settings: Content) -> Content:
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
-def loaded(name: str, resolution: int | None, fit: str | None = None, background: str = "auto") -> "Dataset":
+def loaded(name: str, resolution: int | str | None, fit: str | None = None, background: str = "auto") -> "Dataset":
     """A dataset, kept for the next run on it; a relative path may lead elsewhere by then."""
     from lddr.data.load import absolute
 
@@ -323,7 +328,7 @@ def loaded(name: str, resolution: int | None, fit: str | None = None, background
 
 
 @lru_cache(maxsize=4)
-def _loaded(name: str, resolution: int | None, fit: str | None, background: str) -> "Dataset":
+def _loaded(name: str, resolution: int | str | None, fit: str | None, background: str) -> "Dataset":
     from lddr.data.load import load_dataset
 
     return load_dataset(name, resolution, fit, background)

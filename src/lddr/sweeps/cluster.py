@@ -99,7 +99,7 @@ def _on_other_images(finished: Sequence[Job], options: Options, in_memory: Datas
 
     A cluster may have images that are not here: then there is nothing to compare with.
     """
-    failures, datasets = [], dict[tuple[str, int | None, str | None, str], Dataset | None]()
+    failures, datasets = [], dict[tuple[str, int | str | None, str | None, str], Dataset | None]()
     for job in finished:
         images = job.config.images
         if images not in datasets:

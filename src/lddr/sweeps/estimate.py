@@ -10,6 +10,7 @@ from statistics import median
 
 from lddr.config import Config, Training
 from lddr.console import watched
+from lddr.data import height_and_width
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset, warmed, why_missing
 from lddr.settings import rules_of
@@ -39,7 +40,9 @@ class Share:
         """Model, datasets, runs left, milliseconds per step, core-hours."""
         seconds, shape = self.seconds_per_step, self.shape
         model = f"{shape.model}, {shape.supervision.loss}" if shape.supervision else shape.model
-        size = f" at {shape.resolution}x{shape.resolution}, width {shape.networks.width}" if shape.resolution else ""
+        size = ""
+        if shape.resolution is not None:
+            size = f" at {'x'.join(map(str, height_and_width(shape.resolution)))}, width {shape.networks.width}"
         cost = ("?", "?") if seconds is None else (f"{1000 * seconds:,.1f}", f"{self.core_hours:,.1f}")
         return model, ", ".join(self.datasets) + size, f"{self.runs:,}", *cost
 
