@@ -1,4 +1,4 @@
-"""A residual encoder and decoder for colour images: deeper than the paper's, about ten times their multiplications.
+"""A residual encoder and decoder for colour images: about 12 times the multiplications of the paper's, at equal width.
 
 Blocks are pre-activation (He et al., 2016). There is no normalisation. Batch norm would make the code of an image
 depend on the other images of its batch, and group norm would restrict `width` to multiples of the number of groups.
