@@ -39,7 +39,7 @@ from lddr.runs.pretrained import located
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.batches import as_tensor
 from lddr.training.loop import Stopped
-from lddr.training.trainer import prepared, vae_of
+from lddr.training.trainer import prepare_vae, vae_of
 from lddr.vae import VAE, check_shapes
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -338,7 +338,7 @@ def train(
 
     def run_below(place: Path) -> Path:
         if seeds == 1:
-            return run(config, place, machine, loaded, vae and prepared(vae, config, loaded), objective)
+            return run(config, place, machine, loaded, vae and prepare_vae(vae, config, loaded), objective)
         if own or objective is not None:
             raise UserError("seeds would train the same modules again; train each seed with modules of its own")
         from lddr.seeds import train_seeds

@@ -150,10 +150,10 @@ def new_vae(config: Config, dataset: Dataset) -> VAE:
     generator = torch_stream(config.training.seed, "weights")
     initialise(vae, generator, config.networks.initialiser)
     vae.latent.initialise(generator)
-    return prepared(vae, config, dataset).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return prepare_vae(vae, config, dataset).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
-def prepared(vae: VAE, config: Config, dataset: Dataset) -> VAE:
+def prepare_vae(vae: VAE, config: Config, dataset: Dataset) -> VAE:
     """The same model, ready for these images: categories masked to the labels, output bias at their mean brightness."""
     if config.supervision is not None:
         config.supervision.check_dataset(config.latent, dataset)
