@@ -208,13 +208,15 @@ def completed(settings: dict[str, Value]) -> dict[str, Value]:
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
     """Of every setting that such runs can have."""
     from lddr.config import BEFORE, settings_of
+    from lddr.likelihoods import likelihoods
     from lddr.models import models
 
     if model not in models:  # somebody's own, not known here
         return {}
     rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
-    found = [(name, rule.default) for name, owner, rule in rules if is_supervised or owner != "supervision"]
-    return {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
+    absent = {*likelihoods} - {"bernoulli"} | (set() if is_supervised else {"supervision"})
+    found = [(name, rule.default) for name, owner, rule in rules if owner not in absent]
+    return {"likelihood": "bernoulli"} | {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:
