@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.utils import data
 
 import lddr
 from lddr.bench.launch import Launches
@@ -194,7 +195,7 @@ SHORT = {"model": "vae", "width": 4, "steps": 2}
 
 
 @pytest.mark.parametrize("preset", ["paper", "quick"])
-@pytest.mark.parametrize(("size", "paper", "quick"), [(16, 16, 16), (28, 32, 32), (64, 64, 32), (96, 64, 32)])
+@pytest.mark.parametrize(("size", "paper", "quick"), [(16, 16, 16), (28, 28, 28), (64, 64, 32), (96, 96, 32)])
 def test_a_folder_and_an_array_of_the_same_pictures_train_at_the_same_size(
     tmp_path, monkeypatch, capsys, preset, size, paper, quick
 ):
@@ -218,6 +219,70 @@ def test_a_folder_and_an_array_of_the_same_pictures_train_at_the_same_size(
     config = RunFolder(printed.out.strip()).config
     assert config.training == models[1].config.training
     assert config.images[1:] == models[0].config.images[1:]
+
+
+class Items:
+    """A map-style dataset without torch."""
+
+    def __init__(self, images, labels):
+        self.items = list(zip(images, labels, strict=True))
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, number):
+        return self.items[number]
+
+
+def test_torch_datasets_loaders_and_iterables_train_as_the_array_does(tmp_path):
+    images = np.random.default_rng(0).integers(256, size=(30, 16, 16, 3), dtype=np.uint8)
+    labels, tensors = np.arange(30) % 3, torch.from_numpy(images).permute(0, 3, 1, 2)
+    dataset = data.TensorDataset(tensors, torch.from_numpy(labels))
+    settings = SHORT | {"num_latents": 3, "machine": QUIET}
+    expected = lddr.train(images, **settings, out=tmp_path)
+    loader = data.DataLoader(dataset, batch_size=7, num_workers=2)
+    for given in (dataset, loader, Items(images, labels), iter(tensors.split(8)), map(Image.fromarray, images)):
+        model = lddr.train(given, **settings)
+        assert model.config == expected.config
+        assert np.array_equal(model.represent(images), expected.represent(images))
+    again = lddr.train(loader, **settings, out=tmp_path)  # finished: the same run
+    assert again.folder == expected.folder
+    supervised = lddr.train(dataset, **settings, factors=True)
+    assert supervised.config == lddr.train(images, **settings, factors={"label": labels}).config
+    assert supervised.config.supervision is not None
+    fitted = lddr.DisentangledVAE("vae", steps=2, width=4, num_latents=3, machine=QUIET).fit(loader)
+    assert np.array_equal(fitted.transform(images), expected.represent(images))
+
+
+def test_an_interrupted_run_on_a_loader_resumes_exactly(tmp_path):
+    tensors = torch.rand(30, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+
+    def loader():
+        return data.DataLoader(data.TensorDataset(tensors), batch_size=5, shuffle=True)
+
+    def stop(step, values):
+        raise KeyboardInterrupt
+
+    settings = SHORT | {"steps": 300, "num_latents": 2}
+    with pytest.raises(KeyboardInterrupt):
+        lddr.train(loader(), **settings, out=tmp_path, machine=QUIET, on_log=stop)
+    resumed = lddr.train(loader(), **settings, out=tmp_path, machine=QUIET)
+    whole = lddr.train(loader(), **settings, machine=QUIET)
+    assert np.array_equal(resumed.represent(tensors), whole.represent(tensors))
+
+
+def test_a_model_is_scored_on_images_of_any_kind(tmp_path):
+    circles = load_dataset("circles", 16)
+    model = lddr.train("circles", "vae", **SETTINGS)
+    options = {"settings": {"mig": {"samples": 1000}}, "quiet": True}
+    by_name = lddr.evaluate("circles", model, ["mig"], **options)
+    assert by_name == lddr.evaluate(circles, model, ["mig"], **options)
+    large = load_dataset("circles", 32)
+    images, factors = large[:]
+    pairs = data.TensorDataset(torch.from_numpy(images).permute(0, 3, 1, 2), torch.from_numpy(factors))
+    scores = lddr.evaluate(pairs, model, ["mig"], factors=True, **options)  # scaled to 16x16
+    same = lddr.evaluate(images, model, ["mig"], factors=factors, **options)
+    assert scores["mig"]["score"] == same["mig"]["score"] is not None
 
 
 def test_a_resolution_that_is_given_counts_for_arrays_too():

@@ -67,11 +67,22 @@ def test_show_says_and_draws_how_pictures_are_prepared(tmp_path, capsys):
     pixel, said = corner("--resolution", "16", "--background", "#ff8800")
     assert pixel == (255, 136, 0)
     assert "1 picture of 40x20 pixels is read at 16x16 in colour; those that are not square are padded" in said
-    pixel, said = corner("--fit", "crop")
+    pixel, said = corner("--fit", "crop", "--resolution", "32x32")
     assert pixel == (0, 0, 200)
     assert "is read at 32x32 in colour; those that are not square are cropped" in said
     error = mistake(["data", "show", "circles", "--fit", "crop"], capsys)
     assert "circles has images of its own; fit and background are for your own pictures" in error
+
+
+def test_show_takes_a_height_and_a_width(tmp_path, capsys):
+    np.save(tmp_path / "wide.npy", np.zeros((3, 48, 96), np.uint8))
+    words = ["data", "show", str(tmp_path / "wide.npy"), "-o", str(tmp_path / "a.png")]
+    main(words)
+    assert "of 96x48 pixels are read at 96x48 (resolution 48x96) in grey\n" in capsys.readouterr().out
+    main([*words, "--resolution", "16x32"])
+    assert "3 images 16x32x1" in capsys.readouterr().out
+    assert "resolution must be a number of pixels, or HEIGHTxWIDTH" in mistake([*words, "--resolution", "wide"], capsys)
+    assert "images have sides of 8 to 512 pixels, not 4x4" in mistake([*words, "--resolution", "4"], capsys)
 
 
 def test_show_refuses_what_is_no_picture_before_it_draws(tmp_path, capsys):

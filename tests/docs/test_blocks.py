@@ -152,7 +152,11 @@ def in_small(monkeypatch, tmp_path, runs):
     monkeypatch.setattr(lddr, "load_dataset", small_dataset)
     monkeypatch.setattr("lddr.runs.index.is_collapsed", lambda scores: False)  # what two steps cannot avoid
     few = {"settings": {"mig": {"samples": 300}}, "quiet": True}
-    monkeypatch.setattr(lddr, "evaluate", lambda dataset, codes, *_, **more: evaluate(dataset, codes, ["mig"], **few))
+
+    def small_evaluation(dataset, codes, *_, factors=None, **more):
+        return evaluate(dataset, codes, ["mig"], factors=factors, **few)
+
+    monkeypatch.setattr(lddr, "evaluate", small_evaluation)
     shutil.copytree(runs, tmp_path / "runs")
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)

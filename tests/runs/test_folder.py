@@ -163,6 +163,20 @@ def test_what_a_run_knows_of_its_images_is_compared(tmp_path, kept, is_refused):
         folder.check(dataset)
 
 
+def test_runs_of_versions_with_another_default_size_find_the_images_they_saw(tmp_path, monkeypatch):
+    """Pictures of 96x96 became 64x64 when no resolution was given, which the settings do not say."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = tmp_path / "pictures"
+    place.mkdir()
+    for number in range(3):
+        Image.fromarray(np.full((96, 96), 50 * number, np.uint8)).save(place / f"{number}.png")
+    config = configure("vae", str(place), width=4, steps=2)
+    assert config.resolution is None
+    folder = RunFolder(run(config, tmp_path / "runs", QUIET, load_dataset(str(place), 64)))
+    assert folder.dataset.image_shape == (64, 64, 1)
+    assert load_dataset(str(place)).image_shape == (96, 96, 1)
+
+
 def test_the_dataset_is_loaded_once_for_all_runs_on_it():
     assert RunFolder(DVAE).dataset is RunFolder(FACTOR).dataset
 

@@ -445,7 +445,10 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
         ('name = "x"\n' + FACTOR + "gamma = [10, 10.0]", "block 1 gamma has 10.0 twice, which would be the same run"),
         ('name = "x"\n' + BLOCK + "seeds = [-1]", "block 1 seeds must be at least 0, not -1"),
         ('name = "x"\n' + BLOCK + "seeds = 2.5", "block 1 seeds must be a whole number, not 2.5"),
-        ('name = "x"\n' + BLOCK + "resolution = 32.5", "block 1 resolution must be a whole number, not 32.5"),
+        (
+            'name = "x"\n' + BLOCK + "resolution = 32.5",
+            "block 1 resolution must be a number of pixels, or HEIGHTxWIDTH such as 48x96, not 32.5",
+        ),
         ('name = "x"\n' + BLOCK + "steps = true", "block 1 steps must be a whole number, not True"),
         ('name = "x"\n' + BLOCK + "steps = 1.5", "block 1 steps must be a whole number, not 1.5"),
         ('name = "x"\n' + BLOCK + 'steps = "many"', "block 1 steps must be a whole number, not 'many'"),
