@@ -91,5 +91,8 @@ for _name, _latent, _objective, _title, _paper in (
     ("fsq-ae", "fsq", "autoencoder", "FSQ-AE", "Mentzer et al. 2024"),
     ("qlae", "quantised", "autoencoder", "QLAE", "Hsu et al. 2023"),
     ("tripod", "fsq", "tripod", "Tripod", "Hsu et al. 2024"),
+    ("vq-vae", "vector_quantised", "autoencoder", "VQ-VAE", "van den Oord et al. 2017"),
+    ("one-hot-vae", "one_hot", "elbo", "One-hot VAE", "Jang et al. 2017"),
+    ("von-mises-vae", "von_mises", "elbo", "von Mises VAE", ""),
 ):
     models.register(_name)(Model(_latent, _objective, _title, _paper, UNLIKE.get(_name, "")))
