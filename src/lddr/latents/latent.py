@@ -222,7 +222,8 @@ def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tens
 def category_weights(codes: Tensor, num_categories: int) -> Tensor:  # (batch, latents) → (batch, latents, categories)
     """One-hot vectors for codes that number categories from -1 to 1; a code between two has a part of each."""
     place = (codes.clamp(-1, 1) + 1) * ((num_categories - 1) / 2)
-    place = torch.where((place - place.round()).abs() < 1e-4, place.round(), place)  # exact, whatever is lost in scaling
+    is_category = (place - place.round()).abs() < 1e-4  # up to what is lost in scaling
+    place = torch.where(is_category, place.round(), place)
     return (1 - (place.unsqueeze(-1) - torch.arange(num_categories, device=codes.device)).abs()).clamp(min=0)
 
 

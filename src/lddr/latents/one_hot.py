@@ -25,6 +25,8 @@ class OneHot(CategoricalLatent):
 
     title = "one-hot"
 
+    positions: Tensor  # (categories,)
+
     def __init__(
         self,
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,

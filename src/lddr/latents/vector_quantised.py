@@ -18,7 +18,7 @@ from lddr.settings import Setting
 
 @latents.register("vector_quantised")
 class VectorQuantised(Latent):
-    """The encoder gives a vector e for each latent, and the decoder the nearest vector of a codebook, with e's gradient.
+    """The encoder gives a vector e for each latent; the decoder gets the nearest one of a codebook, with e's gradient.
 
     The vectors of the codebook follow the encoder: either as moving averages of the e that were nearest to them
     ("ema"), or trained by a loss ("loss"). A vector that is hardly used any more is replaced by an e of the current
@@ -34,6 +34,11 @@ class VectorQuantised(Latent):
     is_discrete = True
     has_densities = False
 
+    codebook: Tensor  # (1 or latents, categories, embedding_size)
+    positions: Tensor  # (categories,)
+    use: Tensor  # (1 or latents, categories): moving average of the outputs in a batch that are nearest to a vector
+    sums: Tensor  # as codebook: moving average of the sums of these outputs
+
     def __init__(
         self,
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
@@ -43,16 +48,28 @@ class VectorQuantised(Latent):
         codebook_update: Annotated[
             Literal["ema", "loss"], Setting("How the codebook follows the encoder: by moving averages or by a loss.")
         ] = "ema",
-        ema_decay: Annotated[float, Setting("Decay of the moving averages of a codebook.", at_least=0, at_most=1)] = 0.99,
-        quantisation_weight: Annotated[float, Setting("Weight of the loss that draws values to codes.", at_least=0)] = 1.0,
-        commitment_weight: Annotated[float, Setting("Weight of the loss that draws codes to values.", at_least=0)] = 0.25,
+        ema_decay: Annotated[
+            float, Setting("Decay of the moving averages of a codebook.", at_least=0, at_most=1)
+        ] = 0.99,
+        quantisation_weight: Annotated[
+            float, Setting("Weight of the loss that draws values to codes.", at_least=0)
+        ] = 1.0,
+        commitment_weight: Annotated[
+            float, Setting("Weight of the loss that draws codes to values.", at_least=0)
+        ] = 0.25,
         restart_below: Annotated[
             float,
-            Setting("Replace vectors of a codebook that are used less than this share of the mean; 0 for never.", at_least=0),
+            Setting(
+                "Replace vectors of a codebook that are used less than this share of the mean; 0 for never.", at_least=0
+            ),
         ] = 0.05,
     ) -> None:
         super().__init__(num_latents, embedding_size, numbers_per_latent=embedding_size)
-        self.num_categories, self.shared_codebook, self.codebook_update = num_categories, shared_codebook, codebook_update
+        self.num_categories, self.shared_codebook, self.codebook_update = (
+            num_categories,
+            shared_codebook,
+            codebook_update,
+        )
         self.ema_decay, self.restart_below = ema_decay, restart_below
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight
         self.prior_variance = losses.positions_variance(-1, 1, num_categories)
@@ -60,12 +77,12 @@ class VectorQuantised(Latent):
         self.register_buffer("positions", losses.positions(-1, 1, num_categories))
         books = 1 if shared_codebook else num_latents
         codebook = torch.zeros(books, num_categories, embedding_size)
-        self.register_buffer("use", torch.zeros(books, num_categories))  # moving average: outputs per batch
+        self.register_buffer("use", torch.zeros(books, num_categories))
         if codebook_update == "loss":
             self.codebook = nn.Parameter(codebook)
         else:
             self.register_buffer("codebook", codebook)
-            self.register_buffer("sums", torch.zeros_like(codebook))  # moving averages of the sums of outputs
+            self.register_buffer("sums", torch.zeros_like(codebook))
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
@@ -90,7 +107,7 @@ class VectorQuantised(Latent):
         return self.vectors(category_weights(codes, self.num_categories)).flatten(1)
 
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
-        """Weighted squared distances of e and vectors q, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
+        """Weighted squared distances of e and q, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
         assert isinstance(posterior, VectorQuantisedPosterior)
         outputs, nearest = posterior.outputs, posterior.nearest
         found = {"commitment": self.commitment_weight * _distance(outputs, nearest.detach())}
@@ -128,7 +145,9 @@ class VectorQuantisedPosterior(Posterior):
 
     def __init__(self, outputs: Tensor, latent: VectorQuantised) -> None:
         self.outputs, self.latent = outputs, latent  # (batch, latents, embedding_size)
-        distances = torch.cdist(outputs.detach().transpose(0, 1), latent.codebook.detach().expand(outputs.shape[1], -1, -1))
+        distances = torch.cdist(
+            outputs.detach().transpose(0, 1), latent.codebook.detach().expand(outputs.shape[1], -1, -1)
+        )
         self.one_hot = one_hot(distances.argmin(2).T, latent.num_categories).to(outputs.dtype)
         self.nearest = latent.vectors(self.one_hot)  # as outputs
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.special import i0e, i1e
+from torch.special import i0e, i1e, ndtri
 
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, Sample, Scale
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 TRAVERSAL = 16  # angles, once round the circle
 NODES = 40  # of the Gauss-Legendre rule
 FARTHEST = 10.0  # standard deviations, 1/√κ, beyond which there is no mass that float32 noise could reach
-NEWTON = 24  # iterations, each kept in a bracket; ten are enough for most noise
+NEWTON = 10  # iterations: the error is below 1e-8 standard deviations for κ up to 1e5 and all noise in float32
 TINY = 1e-6  # smallest length of a pair of encoder outputs: the origin has no direction
 
 
@@ -32,7 +33,7 @@ class VonMises(Latent):
     The encoder gives a vector for each latent, whose direction is μ. Its length r gives κ = r + r²: for short vectors
     κ ≈ r, so that the posterior is a smooth function of the vector even at the origin, where it has no direction; for
     long ones the standard deviation of z is about 1/r, so that a step of 1 in the encoder's outputs is one standard
-    deviation, however sure the posterior is. A number of its own for κ would leave the direction singular at the origin.
+    deviation, however sure the posterior is. With a third number for κ, the direction would be singular at the origin.
     The code is μ, in (-π, π].
     """
 
@@ -95,7 +96,9 @@ class VonMisesPosterior(Posterior):
     def variance(self) -> Tensor:
         """E[(z - μ)²] of the angle on the arc of length 2π around μ: π²/3 for κ = 0, about 1/κ for large κ."""
         kappa = _precise(self.concentration)
-        return (2 * _integral(lambda angle: angle.square() * _density(angle, kappa), _farthest(kappa))).to(self.mean.dtype)
+        return (2 * _integral(lambda angle: angle.square() * _density(angle, kappa), _farthest(kappa))).to(
+            self.mean.dtype
+        )
 
     @property
     def parameters(self) -> Tensor:
@@ -124,7 +127,7 @@ class VonMisesPosterior(Posterior):
         return Sample(on_circle(self.mean).flatten(1))
 
     def cross_log_density(self, sample: Sample) -> Tensor:
-        """log p(z) = κ (cos(z - μ) - 1) - log(2π e^-κ I₀(κ)); the cosine - 1 is that of two points on the circle."""
+        """Of all pairs: log p(z) = κ (cos(z - μ) - 1) - log(2π e^-κ I₀(κ)), where cos - 1 is -distance²/2."""
         distance = (sample.z.unflatten(1, (-1, 2))[:, None] - on_circle(self.mean)).square().sum(-1)
         return -self.concentration * distance / 2 - (2 * math.pi * i0e(self.concentration)).log()
 
@@ -137,16 +140,15 @@ def on_circle(angle: Tensor) -> Tensor:  # (…) → (…, 2)
 def quantile(noise: Tensor, kappa: Tensor) -> Tensor:  # of one shape
     """The angle x at which the CDF of vM(0, κ) is ½ + noise, in (-π, π), without gradient.
 
-    Newton's method on |noise|; an iterate outside the bracket is replaced by the middle of the bracket.
+    By Newton's method on |noise|. The density falls from 0 to π, so that it converges from below from any lower bound:
+    that of a density as high as at 0 everywhere, or of the normal distribution, whose tails are lighter.
     """
     wanted, farthest = noise.abs(), _farthest(kappa)
-    low, high = torch.zeros_like(kappa), farthest
-    angle = (2 * math.pi * wanted).minimum(farthest / 2)
+    angle = (wanted / _density(torch.zeros_like(kappa), kappa)).maximum(ndtri(0.5 + wanted) * kappa.rsqrt())
+    angle = angle.minimum(farthest)
     for _ in range(NEWTON):
-        excess = _integral(lambda angle: _density(angle, kappa), angle) - wanted
-        low, high = torch.where(excess < 0, angle, low), torch.where(excess < 0, high, angle)
-        step = angle - excess / _density(angle, kappa)
-        angle = torch.where((step >= low) & (step <= high), step, (low + high) / 2)
+        missing = wanted - _integral(lambda angle: _density(angle, kappa), angle)
+        angle = (angle + missing / _density(angle, kappa)).minimum(farthest)
     return angle.copysign(noise)
 
 
@@ -162,17 +164,17 @@ def _density(angle: Tensor, kappa: Tensor) -> Tensor:
     return (-2 * kappa * (angle / 2).sin().square()).exp() / (2 * math.pi * i0e(kappa))
 
 
-def _integral(function, end: Tensor) -> Tensor:
+def _integral(function: Callable[[Tensor], Tensor], end: Tensor) -> Tensor:
     """∫ function from 0 to `end`; the function takes and gives (nodes, …)."""
-    places, weights = (end.new_tensor(each).reshape(-1, *[1] * end.dim()) for each in _rule())
+    places, weights = (each.reshape(-1, *[1] * end.dim()) for each in _rule(end.device, end.dtype))
     return (weights * function(end * places)).sum(0) * end
 
 
 @cache
-def _rule() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the Gauss-Legendre rule on [0, 1]."""
+def _rule(device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Nodes and weights of the Gauss-Legendre rule on [0, 1]; kept, because copying them makes a GPU wait."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    return (nodes + 1) / 2, weights / 2
+    return tuple(torch.tensor(each, device=device, dtype=dtype) for each in ((nodes + 1) / 2, weights / 2))  # type: ignore[return-value]
 
 
 def _farthest(kappa: Tensor) -> Tensor:

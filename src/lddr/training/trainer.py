@@ -82,7 +82,10 @@ class Trainer:
         return loss.plus(**self._supervision(output, batch.labelled)) if batch.labelled else loss
 
     def update(self, loss: Loss, batch: Batch, found_inf: Tensor | None = None) -> None:
-        """One step of Adam for the VAE, one for a discriminator by its own loss on the same samples, then `after_step`."""
+        """One step of Adam for the VAE, and one for a discriminator by its own loss on the same samples.
+
+        Then the latent may update tensors that no optimizer trains (`after_step`).
+        """
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.learning_rate = batch.learning_rate
