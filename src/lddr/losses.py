@@ -167,28 +167,41 @@ def deviation(codes: Tensor) -> Tensor:  # (batch, latents) → (latents,)
     return codes.var(0, correction=0).clamp(min=1e-14).sqrt() + 1e-6
 
 
-def multi_information(z: Tensor, deviation: Tensor) -> Tensor:  # (batch, latents), (latents,) → ()
+def multi_information(
+    z: Tensor, deviation: Tensor, latents: int | None = None
+) -> Tensor:  # (batch, width), (width,) → ()
     """Tripod's kernel-based latent multi-information: mean_b [log q(z_b) - Σ_k log q_k(z_bk)].
 
     The densities are means of Gaussian kernels at the batch's codes. Those of the marginals are as wide as the latents'
-    deviation, those of the joint s times that, s = (4 / (n + 2))^(1 / (n + 4)) B^(-1 / (n + 4)) (Silverman).
+    deviation, those of the joint s times that, s = (4 / (n + 2))^(1 / (n + 4)) B^(-1 / (n + 4)) (Silverman), for n
+    numbers. A latent of several numbers has one marginal density, of all its numbers.
     """
-    batch, latents = z.shape
-    silverman = (4 / (latents + 2) / batch) ** (1 / (latents + 4))
-    squared = ((z[:, None] - z) / deviation).square()  # (batch, batch, latents)
+    batch, width = z.shape
+    latents = width if latents is None else latents
+    silverman = (4 / (width + 2) / batch) ** (1 / (width + 4))
+    squared = ((z[:, None] - z) / deviation).square()  # (batch, batch, width)
     joint = (squared.sum(-1) / (-2 * silverman**2)).logsumexp(1)  # (batch,), and so are the marginals
-    marginals = (squared / -2).logsumexp(1).sum(-1)
-    return (joint - marginals).mean() + (latents - 1) * math.log(batch) - latents * math.log(silverman)
+    alone = squared if latents == width else squared.unflatten(-1, (latents, -1)).sum(-1)
+    marginals = (alone / -2).logsumexp(1).sum(-1)
+    return (joint - marginals).mean() + (latents - 1) * math.log(batch) - width * math.log(silverman)
 
 
 DISTANCE = 0.1  # ε: how far from the codes the decoder is asked for its curvature, in deviations of the latents
 
 
 def directions(
-    shape: tuple[int, int], generator: torch.Generator | None, device: torch.device | None = None
+    shape: tuple[int, int], generator: torch.Generator | None, device: torch.device | None = None, numbers: int = 1
 ) -> Tensor:  # (2, 2, batch, width)
-    """Two Rademacher and two standard normal directions for every sample."""
-    signs = torch.randint(2, (2, *shape), generator=generator, device=device) * 2.0 - 1
+    """Two Rademacher and two standard normal directions for every sample.
+
+    Where a latent has several numbers, the two Rademacher directions differ in one sign for each latent: the difference
+    of their second derivatives then has no part that a latent has alone.
+    """
+    batch, width = shape
+    signs = torch.randint(2, (2, batch, width // numbers), generator=generator, device=device) * 2.0 - 1
+    if numbers > 1:
+        inside = torch.randint(2, shape, generator=generator, device=device) * 2.0 - 1
+        signs = signs.repeat_interleave(numbers, dim=2) * inside
     return torch.stack([signs, torch.randn((2, *shape), generator=generator, device=device)])
 
 

@@ -69,6 +69,8 @@ UNLIKE = {
     "qvae": "Bernoulli likelihood, not a squared error; temperature 1, theirs falls from 1 to 0.37",
     "factor-qvae": "as qvae; model and discriminator negatives share a batch of 512, theirs have 256 images each",
     "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted has Mentzer's",
+    "one-hot-vae": "temperature 1, theirs falls to 0.5",
+    "vq-vae": "a few latents, theirs are a grid of them; steps, batch and learning rate are the D-VAE's",
     "tripod": "the Hessian penalty is normalised over the batch, theirs for each code",
 }
 for _name, _latent, _objective, _title, _paper in (
@@ -91,5 +93,8 @@ for _name, _latent, _objective, _title, _paper in (
     ("fsq-ae", "fsq", "autoencoder", "FSQ-AE", "Mentzer et al. 2024"),
     ("qlae", "quantised", "autoencoder", "QLAE", "Hsu et al. 2023"),
     ("tripod", "fsq", "tripod", "Tripod", "Hsu et al. 2024"),
+    ("vq-vae", "vector_quantised", "autoencoder", "VQ-VAE", "van den Oord et al. 2017"),
+    ("one-hot-vae", "one_hot", "elbo", "One-hot VAE", "Jang et al. 2017"),
+    ("von-mises-vae", "von_mises", "elbo", "von Mises VAE", ""),
 ):
     models.register(_name)(Model(_latent, _objective, _title, _paper, UNLIKE.get(_name, "")))

@@ -131,8 +131,8 @@ class OpenModel:
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
         if not self.trained.is_discrete:
-            deviation = self.trained.vae.latent.prior_variance**0.5
-            return about | {"range": [-3 * deviation, 3 * deviation], "deviation": deviation}
+            latent = self.trained.vae.latent
+            return about | {"range": list(latent.code_range), "deviation": latent.prior_variance**0.5}
         active = self.trained.vae.latent.active[number]
         return about | {"categories": active.nonzero().flatten().tolist(), "of": len(active)}
 

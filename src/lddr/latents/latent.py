@@ -136,9 +136,20 @@ class Latent(nn.Module, ABC):
         """The decoder's input for codes: (batch, latents) → (batch, width)."""
         return codes
 
+    @property
+    def code_range(self) -> tuple[float, float]:
+        """Where codes usually lie: three standard deviations of the prior around 0."""
+        return -3 * self.prior_variance**0.5, 3 * self.prior_variance**0.5
+
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
         """Weighted losses of its own, by name, that are added to every objective."""
         return {}
+
+    def after_step(self, posterior: Posterior, sample: Sample) -> None:
+        """Update tensors that no optimizer trains, from the batch of a training step, after the optimizers.
+
+        It is called without gradients, and must not wait for the device. In your own loop, call it yourself.
+        """
 
     def discriminator_input(self, sample: Sample) -> Tensor:
         """What a discriminator gets of a sample: (batch, latents, …), where all numbers of a latent stay together."""
@@ -206,6 +217,14 @@ def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tens
     """
     steps = _steps(space)
     return (2 * torch.as_tensor(factors).long() * (num_values - 1) + steps) // (2 * steps)
+
+
+def category_weights(codes: Tensor, num_categories: int) -> Tensor:  # (batch, latents) → (batch, latents, categories)
+    """One-hot vectors for codes that number categories from -1 to 1; a code between two has a part of each."""
+    place = (codes.clamp(-1, 1) + 1) * ((num_categories - 1) / 2)
+    is_category = (place - place.round()).abs() < 1e-4  # up to what is lost in scaling
+    place = torch.where(is_category, place.round(), place)
+    return (1 - (place.unsqueeze(-1) - torch.arange(num_categories, device=codes.device)).abs()).clamp(min=0)
 
 
 def active_values(space: FactorSpace, num_latents: int, num_values: int) -> Tensor:

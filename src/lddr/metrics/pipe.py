@@ -53,7 +53,7 @@ def pipe(
     network = _judge(trained, seed)
     optimizer = Adam(network.parameters(), learning_rate, BETAS)
     for first in range(0, learned, half):
-        optimizer.forget_gradients()
+        optimizer.zero_grad()
         _loss(*_judged(network, trained, codes, others, slice(first, first + half))).backward()
         optimizer.step()
         if told is not None:
@@ -70,7 +70,7 @@ def pipe(
 
 
 def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tensor":
-    """What the decoder sees of so many images at test time, (count, latents)."""
+    """The codes of so many images, (count, latents)."""
     import torch
 
     from lddr.training.batches import as_tensor
@@ -79,7 +79,7 @@ def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tens
     with torch.no_grad():
         for number, first in enumerate(range(0, count, CHUNK)):
             drawn = dataset.draw(stream(seed, "pipe", number), min(CHUNK, count - first))
-            parts.append(trained.vae.encode(as_tensor(as_floats(drawn), trained.device)).z)
+            parts.append(trained.vae.encode(as_tensor(as_floats(drawn), trained.device)).mean)
     return torch.cat(parts)
 
 
@@ -127,7 +127,7 @@ def _judged(
     import torch
 
     with torch.no_grad():
-        images = trained.vae.decoder(torch.cat([codes[here], others[here]])).sigmoid()
+        images = trained.vae.decode(trained.vae.latent.embed(torch.cat([codes[here], others[here]])))
     ours, theirs = network(images).chunk(2)
     return ours, theirs
 

@@ -29,6 +29,7 @@ class Loss:
     penalties: dict[str, Tensor]  # weighted, by name
     reconstruction_weight: float = 1.0
     discriminator: Tensor | None = None  # the discriminator's own loss, which has no gradient for the VAE
+    output: Output | None = None  # what it is the loss of
 
     @cached_property
     def total(self) -> Tensor:
@@ -123,7 +124,8 @@ class Objective(nn.Module, ABC):
         reconstruction = output.vae.likelihood(output.reconstruction, images)
         penalties, discriminator = self._penalties(output, self.schedule(step) if schedule is None else schedule, random)
         penalties = penalties | latent.losses(output.posterior, output.sample)
-        return Loss(reconstruction, output.posterior.mean_kl, penalties, self.reconstruction_weight, discriminator)
+        kl, weight = output.posterior.mean_kl, self.reconstruction_weight
+        return Loss(reconstruction, kl, penalties, weight, discriminator, output)
 
     def _penalties(
         self, output: Output, schedule: Number, random: Tensor | None

@@ -60,7 +60,7 @@ class HessianPenalty(_Weighted):
         self.hessian_weight = hessian_weight
 
     def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor:
-        return losses.directions((batch, latent.width), generator)
+        return losses.directions((batch, latent.width), generator, numbers=latent.numbers_per_latent)
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
         weighted = self.hessian_weight * _hessian(output, random)
@@ -85,7 +85,7 @@ class Tripod(_Weighted):
         self.hessian_weight, self.multi_information_weight = hessian_weight, multi_information_weight
 
     def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor:
-        return losses.directions((batch, latent.width), generator)
+        return losses.directions((batch, latent.width), generator, numbers=latent.numbers_per_latent)
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
         information = self.multi_information_weight * _multi_information(output)
@@ -95,7 +95,7 @@ class Tripod(_Weighted):
 
 
 def _multi_information(output: Output) -> Tensor:
-    return losses.multi_information(output.z, _deviation(output))
+    return losses.multi_information(output.z, _deviation(output), output.vae.latent.num_latents)
 
 
 def _hessian(output: Output, directions: Tensor | None) -> Tensor:
@@ -103,7 +103,9 @@ def _hessian(output: Output, directions: Tensor | None) -> Tensor:
     assert directions is not None
     hidden = getattr(output.vae.decoder, "hidden", None)
     if hidden is None:
-        raise ValueError("the Hessian penalty needs a decoder with a method hidden(z) that gives the hidden layers' outputs")
+        raise ValueError(
+            "the Hessian penalty needs a decoder with a method hidden(z) that gives the hidden layers' outputs"
+        )
     around = losses.neighbours(output.z, _deviation(output), directions)
     ratios = [losses.hessian_ratio(layer.movedim(1, -1)) for layer in hidden(around)]  # as they are in memory
     return torch.stack(ratios).sum()

@@ -82,7 +82,10 @@ class Trainer:
         return loss.plus(**self._supervision(output, batch.labelled)) if batch.labelled else loss
 
     def update(self, loss: Loss, batch: Batch, found_inf: Tensor | None = None) -> None:
-        """One step of Adam for the VAE, and one for a discriminator by its own loss on the same samples."""
+        """One step of Adam for the VAE, and one for a discriminator by its own loss on the same samples.
+
+        Then the latent may update tensors that no optimizer trains (`after_step`).
+        """
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.learning_rate = batch.learning_rate
@@ -96,6 +99,9 @@ class Trainer:
                 share = self.objective.discriminator_learning_rate / self.config.training.learning_rate
                 self.discriminator_optimizer.learning_rate = share * batch.learning_rate
             self.discriminator_optimizer.step(found_inf)
+        if loss.output is not None:
+            with torch.no_grad():
+                self.vae.latent.after_step(loss.output.posterior, loss.output.sample)
 
     # supervision
 
