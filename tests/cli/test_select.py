@@ -15,7 +15,7 @@ from lddr.runs.index import read_run
 from lddr.selection.encoding import RunEncoder, encode
 from lddr.selection.selector import selectors
 from lddr.trained import Trained
-from lddr.training.learner import build_vae
+from lddr.training.trainer import build_vae
 from tests.run_folders import completed
 
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from lddr import terms
-from lddr.latents.family import latents
+from lddr import losses
+from lddr.latents import latents
 from lddr.networks.latent_layer import LatentLayer
 from lddr.objectives.annealed import Annealed
 from lddr.objectives.autoencoder import Autoencoder
@@ -65,7 +65,7 @@ def test_weights_weigh(layer, latent):
     assert torch.isclose(AdversarialCorrelation(7.0).penalties(latent, moment)["total_correlation"], 7 * latent.z.sum())
     if not layer.family.has_densities:
         return
-    correlation = terms.total_correlation(layer.cross_log_density(latent))
+    correlation = losses.total_correlation(layer.cross_log_density(latent))
     assert torch.isclose(TotalCorrelation(5.0).penalties(latent, moment)["total_correlation"], 4 * correlation)
 
 

@@ -51,7 +51,7 @@ def test_settings_scores_and_log_of_the_first_format_are_read():
 def test_models_of_the_first_format_open_with_their_discriminator():
     model = Trained.load(FACTOR)
     assert model.decode([[1, 2]]).shape == (1, 16, 16, 1)
-    assert sum(weights.numel() for weights in model.adversary().network.parameters()) > 0
+    assert sum(weights.numel() for weights in model.objective().discriminator.parameters()) > 0
 
 
 def test_runs_of_the_first_format_are_listed_and_scored(old):

@@ -33,10 +33,10 @@ def test_the_steps_are_those_of_torch_bit_by_bit(memory_format, betas):
 def test_a_step_does_not_import_the_compiler():
     code = (
         "import sys, torch\nfrom lddr.config import configure\nfrom lddr.data.load import load_dataset\n"
-        "from lddr.training.feed import Feed\nfrom lddr.training.learner import Learner\n"
+        "from lddr.training.batches import Batches\nfrom lddr.training.trainer import Trainer\n"
         "config, images = configure('factor-dvae', 'circles', 'quick'), load_dataset('circles', 16)\n"
-        "device = torch.device('cpu')\nlearner = Learner(config, images, device)\n"
-        "learner.step(Feed(learner, images).inputs(0))\n"
+        "device = torch.device('cpu')\nlearner = Trainer(config, images, device)\n"
+        "trainer.step(Batches(trainer, images).batch(0))\n"
         "print([name for name in ('torch._dynamo', 'torch._inductor') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -18,9 +18,9 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import Ledger
+from lddr.training.batches import Batches
+from lddr.training.trainer import Trainer
+from lddr.training.averages import LossAverages
 from lddr.training.loop import Stopped
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
@@ -133,7 +133,7 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, capfd):
 @pytest.mark.parametrize("waits", [True, False], ids=["looks at every step", "as on a GPU"])
 def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch, waits):
     config = configure("beta-vae", "circles", "quick", **SETTINGS)
-    original = Learner.losses
+    original = Trainer.losses
 
     def spoiled(self, inputs):
         loss, parts = original(self, inputs)
@@ -142,7 +142,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, mon
             return loss * float("nan"), parts | {"loss": loss.detach() * float("nan"), "kl": torch.tensor(float("inf"))}
         return loss, parts
 
-    monkeypatch.setattr(Learner, "losses", spoiled)
+    monkeypatch.setattr(Trainer, "losses", spoiled)
     with pytest.raises(UserError, match=r"diverged at step 120: kl is not finite; .*checkpoint.*lower learning rate"):
         run(config, tmp_path, QUIET)
     (folder,) = tmp_path.iterdir()
@@ -166,10 +166,10 @@ def test_every_line_of_the_log_is_the_mean_of_its_steps(steps, ends, tmp_path):
     lines = RunFolder(run(config, tmp_path, machine)).log
     assert [line["step"] for line in lines] == ends
     assert told == lines
-    learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
-    feed = Feed(learner, load_dataset("circles", 16))
+    trainer = Trainer(config, load_dataset("circles", 16), torch.device("cpu"))
+    batches = Batches(trainer, load_dataset("circles", 16))
     torch.set_num_threads(1)
-    elbos = [learner.step(feed.inputs(step))["elbo"].item() for step in range(steps)]
+    elbos = [trainer.step(batches.batch(step))["elbo"].item() for step in range(steps)]
     for line, first, end in zip(lines, [0, *ends], ends, strict=False):
         assert line["elbo"] == pytest.approx(np.mean(elbos[first:end]), abs=1e-9)
 
@@ -205,15 +205,15 @@ def test_an_unwritable_place_is_a_sentence(tmp_path):
 
 def interrupted_after(monkeypatch, steps):
     """Let Ctrl-C come at that step of every training."""
-    original = Learner.update
+    original = Trainer.update
 
-    def update(learner, loss, inputs):
-        original(learner, loss, inputs)
-        learner.taken = getattr(learner, "taken", 0) + 1
-        if learner.taken == steps:
+    def update(trainer, loss, inputs):
+        original(trainer, loss, inputs)
+        trainer.taken = getattr(trainer, "taken", 0) + 1
+        if trainer.taken == steps:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Learner, "update", update)
+    monkeypatch.setattr(Trainer, "update", update)
 
 
 def test_ctrl_c_passes_whoever_catches_errors_and_says_how_to_go_on(tmp_path, monkeypatch):
@@ -250,7 +250,7 @@ OFTEN = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.0)
 def half_done(out, monkeypatch, seed=0, meanwhile=None):
     """A run that ends in an accident at step 150, with its config; `meanwhile` is done to its folder at step 120."""
     config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
-    update = Learner.update
+    update = Trainer.update
 
     def fragile(self, loss, inputs):
         self.calls = getattr(self, "calls", -1) + 1
@@ -261,7 +261,7 @@ def half_done(out, monkeypatch, seed=0, meanwhile=None):
         return update(self, loss, inputs)
 
     with monkeypatch.context() as patch, pytest.raises((RuntimeError, UserError)) as end:
-        patch.setattr(Learner, "update", fragile)
+        patch.setattr(Trainer, "update", fragile)
         run(config, out, OFTEN)
     return config, end.value
 
@@ -319,9 +319,9 @@ def test_a_run_that_reads_its_losses_at_lines_and_checkpoints_alone_is_the_same(
     config = configure("factor-vae", "circles", "quick", **SETTINGS | {"steps": 1050, "discriminator_width": 20})
     machine = Machine(device="cpu", threads=1, quiet=True)
     whole = run(config, tmp_path / "looking", machine)
-    reads, read = [], Ledger.read
-    monkeypatch.setattr(Ledger, "read", lambda self: reads.append(read(self)) or reads[-1])
-    monkeypatch.setattr("lddr.training.learner.HEED_HALTED", ("cpu",))
+    reads, read = [], LossAverages.read
+    monkeypatch.setattr(LossAverages, "read", lambda self: reads.append(read(self)) or reads[-1])
+    monkeypatch.setattr("lddr.training.trainer.HEED_HALTED", ("cpu",))
     assert content(run(config, tmp_path / "blind", machine)) == content(whole)
     assert list(map(len, reads)) == [100] * 10 + [50]
 

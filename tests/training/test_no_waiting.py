@@ -7,13 +7,13 @@ from lddr.bench.launch import META, Launches, counted
 from lddr.config import configure, supervisions
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.models import models
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import LOG_EVERY, Ledger
+from lddr.training.batches import Batches
+from lddr.training.trainer import Trainer
+from lddr.training.averages import LOG_EVERY, LossAverages
 from lddr.training.loop import train
 
 SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 1000}
@@ -67,36 +67,36 @@ def test_nor_do_a_schedule_decay_and_clipping():
 
 def test_nor_do_images_that_are_kept_on_the_device():
     images = ArrayDataset(np.zeros((50, 16, 16, 3), np.uint8))
-    learner = Learner(config_of("dvae"), images, META)
-    feed, ledger = Feed(learner, images, keep=True), Ledger(0, None)
-    feed.inputs(0)
+    trainer = Trainer(config_of("dvae"), images, META)
+    batches, averages = Batches(trainer, images, keep=True), LossAverages(0, None)
+    batches.batch(0)
     with Launches() as counter:
         for step in range(LOG_EVERY):
-            ledger.add(learner.step(feed.inputs(step)))
+            averages.add(trainer.step(batches.batch(step)))
     assert_it_waits_for_nobody(counter, LOG_EVERY * 50)
     assert counter.launches["_fused_adam_"] == LOG_EVERY
     with Launches() as counter:
-        feed.inputs(LOG_EVERY)
+        batches.batch(LOG_EVERY)
     assert 0 < sum(counter.copies.values()) <= 3  # a block: numbers of images, noise, schedules
 
 
 def test_the_loop_reads_nothing_before_the_line_of_its_log(tmp_path, monkeypatch):
-    dataset, taken, step = load_dataset("circles", 16), [], Learner.step
-    monkeypatch.setattr(Learner, "step", lambda self, inputs: taken.append(1) or step(self, inputs))
-    learner = Learner(config_of("factor-vae"), dataset, META)
-    feed = Feed(learner, dataset)
+    dataset, taken, step = load_dataset("circles", 16), [], Trainer.step
+    monkeypatch.setattr(Trainer, "step", lambda self, inputs: taken.append(1) or step(self, inputs))
+    trainer = Trainer(config_of("factor-vae"), dataset, META)
+    batches = Batches(trainer, dataset)
     machine = Machine(quiet=False)  # showing how far it is shall not read anything
     with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
-        train(learner, feed, RunFolder(tmp_path), machine)
+        train(trainer, batches, RunFolder(tmp_path), machine)
     assert len(taken) == LOG_EVERY
     assert sum(counter.reads.values()) == 1
     assert counter.copies == {"_to_copy": 5}  # one block: images, noise, permutations, schedules; images to watch
 
 
 def test_a_learner_that_waits_would_be_found_out():
-    learner = Learner(config_of("vae"), load_dataset("circles", 16), META)
-    learner.waits = True
-    inputs = Feed(learner, load_dataset("circles", 16)).inputs(0)
+    trainer = Trainer(config_of("vae"), load_dataset("circles", 16), META)
+    trainer.waits = True
+    inputs = Batches(trainer, load_dataset("circles", 16)).batch(0)
     with Launches() as counter, pytest.raises(RuntimeError, match="item"):
-        learner.step(inputs)
+        trainer.step(inputs)
     assert counter.reads == {"_local_scalar_dense": 1}

@@ -11,7 +11,7 @@ from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.latents.categorical import Categorical
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.latents.gaussian import Gaussian
 from lddr.latents.targets import active_values, bins, normalised
 from lddr.networks.latent_layer import LatentLayer

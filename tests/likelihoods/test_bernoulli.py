@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lddr import terms
+from lddr import losses
 from lddr.networks.pixel_loss import reconstruction_to_learn_by
 
 
@@ -40,7 +40,7 @@ def test_single_precision_agrees_with_double():
     generator = torch.Generator().manual_seed(0)
     logits, images = 8 * torch.randn(8, 3, 16, 16, generator=generator), torch.rand(8, 3, 16, 16, generator=generator)
     value = reconstruction_to_learn_by(logits, images)
-    assert value.item() == pytest.approx(terms.bernoulli_reconstruction(logits.double(), images.double()).item(), 1e-5)
+    assert value.item() == pytest.approx(losses.bernoulli_reconstruction(logits.double(), images.double()).item(), 1e-5)
 
 
 def test_what_is_no_number_stays_none():
@@ -57,4 +57,4 @@ def test_it_stays_in_channels_last():
 def test_half_precision_takes_the_plain_way():
     logits = torch.randn(2, 1, 4, 4).bfloat16()
     images = torch.rand(2, 1, 4, 4)
-    assert torch.equal(reconstruction_to_learn_by(logits, images), terms.bernoulli_reconstruction(logits, images))
+    assert torch.equal(reconstruction_to_learn_by(logits, images), losses.bernoulli_reconstruction(logits, images))

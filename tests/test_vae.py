@@ -4,7 +4,7 @@ import torch
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.models import models
-from lddr.training.learner import build_vae
+from lddr.training.trainer import build_vae
 
 GAUSSIAN = {"vae", "beta-vae", "annealed-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii"}
 CATEGORICAL = {"dvae", "beta-dvae", "annealed-dvae", "factor-dvae", "tc-dvae", "dip-dvae-i", "dip-dvae-ii"}
@@ -26,7 +26,7 @@ def test_images_go_in_and_logits_of_the_same_shape_come_out(decoder, model, data
     logits, latent = vae(images)
     assert logits.shape == images.shape
     assert latent.z.shape == (3, 5)
-    noisy, _ = vae(images, vae.family.family.noise(3, torch.Generator().manual_seed(1)), 1.0)
+    noisy, _ = vae(images, vae.latent.noise(3, torch.Generator().manual_seed(1)), 1.0)
     assert not torch.equal(noisy, logits)
 
 
