@@ -40,28 +40,28 @@ LOGITS = (BATCH, LATENTS, CATEGORIES)
 CODES = (BATCH, LATENTS)
 TERMS = {
     "reconstruction": (lambda logits, images: losses.bernoulli_reconstruction(logits, images), [(2, 3, 4, 4)] * 2),
-    "gaussian_kl": (terms.gaussian_kl, [CODES] * 2),
+    "gaussian_kl": (losses.gaussian_kl, [CODES] * 2),
     "categorical_kl": (lambda x: losses.categorical_kl(x.log_softmax(-1), None), [LOGITS]),
     "masked_kl": (lambda x: losses.categorical_kl(losses.masked_log_softmax(x, ACTIVE), ACTIVE), [LOGITS]),
     "log_softmax": (lambda x: losses.masked_log_softmax(x, None), [LOGITS]),
     "masked_log_softmax": (lambda x: losses.masked_log_softmax(x, ACTIVE)[:, ACTIVE], [LOGITS]),
     "gumbel_softmax": (lambda x, noise: losses.gumbel_softmax(x, noise, 0.7), [LOGITS] * 2),
     "masked_gumbel_softmax": (lambda x, noise: losses.gumbel_softmax(x, noise, 0.7, ACTIVE), [LOGITS] * 2),
-    "gaussian_cross": (terms.gaussian_cross_log_density, [CODES] * 3),
+    "gaussian_cross": (losses.gaussian_cross_log_density, [CODES] * 3),
     "categorical_cross": (
         lambda x, y: losses.categorical_cross_log_probability(
             losses.gumbel_softmax(x, 0, 0, ACTIVE), losses.masked_log_softmax(y, ACTIVE), ACTIVE
         ),
         [LOGITS] * 2,
     ),
-    "total_correlation": (terms.total_correlation, [(BATCH, BATCH, LATENTS)]),
+    "total_correlation": (losses.total_correlation, [(BATCH, BATCH, LATENTS)]),
     "exact_total_correlation": (
         lambda x: exact_total_correlation(losses.gumbel_softmax(x, 0, 0, ACTIVE)),
         [LOGITS],
     ),
     "dip": (lambda codes: losses.dip_penalty(losses.covariance(codes), 3.0, 7.0), [CODES]),
-    "density_ratio": (terms.density_ratio, [(BATCH, 2)]),
-    "discriminator_loss": (terms.discriminator_loss, [(BATCH, 2)] * 2),
+    "density_ratio": (losses.density_ratio, [(BATCH, 2)]),
+    "discriminator_loss": (losses.discriminator_loss, [(BATCH, 2)] * 2),
 }
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from lddr.latents.family import Latent, LatentFamily, latents
+from lddr.objectives.adversary import Adversary
 from torch import nn
 
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.factors import Factor, FactorGrid
-from lddr.latents.family import Latent, LatentFamily, latents
 from lddr.metrics.metric import Result, metric
-from lddr.objectives.adversary import Adversary
 from lddr.objectives.objective import Objective, mean_kl, objectives
 from lddr.report.figures.figure import Drawn, figures
 from lddr.selection.selector import selector

@@ -9,7 +9,8 @@ from lddr.data.dataset import as_floats, stream
 from lddr.data.factors import Factor, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
-from lddr.training import blocks
+from lddr.training import accelerator
+from lddr.training.accelerator import BatchesAhead
 from lddr.training.batches import Batches, as_tensor
 from lddr.training.trainer import Trainer
 
@@ -33,7 +34,7 @@ def few(name):
 def test_images_kept_on_the_device_make_the_same_batches(name):
     images = few(name)
     trainer = trainer_of(images, seed=3)
-    looked_up, kept = Batches(trainer, images, keep=False), Batches(trainer, images, keep=True)
+    looked_up, kept = Batches(trainer, images), BatchesAhead(trainer, images, keep=True)
     for step in range(3):
         batch = looked_up.batch(step).images
         assert torch.equal(batch, as_tensor(images.batch(3, step, 8), CPU))
@@ -97,15 +98,15 @@ def test_labels_that_are_unknown_are_marked_and_the_images_are_those_of_the_labe
         ("categorical+nhp", {}),
     ],
 )
-@pytest.mark.parametrize("largest", [blocks.BLOCK_BYTES, 200_000])
+@pytest.mark.parametrize("largest", [accelerator.BLOCK_BYTES, 200_000])
 def test_blocks_made_ahead_hold_the_same_numbers(model, settings, largest, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", largest)
+    monkeypatch.setattr(accelerator, "BLOCK_BYTES", largest)
     dataset = load_dataset("circles", 16)
     trainer = trainer_of(dataset, model, **settings)
-    plain, ahead = Batches(trainer, dataset), Batches(trainer, dataset, ahead=True)
+    plain, ahead = Batches(trainer, dataset), BatchesAhead(trainer, dataset)
     for step in (0, 1, 99, 100, 101, 137, 199, 7, 200, 249):  # over the ends of blocks, and back
         one, other = plain.batch(step), ahead.batch(step)
-        for name in ("images", "noise", "drawn", "challenge"):
+        for name in ("images", "noise", "random"):
             assert getattr(one, name) is getattr(other, name) is None or torch.equal(
                 getattr(one, name), getattr(other, name)
             )
@@ -117,7 +118,7 @@ def test_blocks_made_ahead_hold_the_same_numbers(model, settings, largest, monke
 
 def test_the_next_block_is_made_by_a_thread_and_none_after_the_last(monkeypatch):
     dataset = load_dataset("circles", 16)
-    batches = Batches(trainer_of(dataset), dataset, ahead=True)
+    batches = BatchesAhead(trainer_of(dataset), dataset)
     made, draw = [], type(dataset).draw
 
     def noted(self, generator, count):
@@ -127,14 +128,14 @@ def test_the_next_block_is_made_by_a_thread_and_none_after_the_last(monkeypatch)
     monkeypatch.setattr(type(dataset), "draw", noted)
     for step, blocks_by_then in ((0, 200), (99, 200), (100, 250), (200, 250), (249, 250)):
         batches.batch(step)
-        batches._source._coming.result()
+        batches._coming.result()
         assert len(made) == blocks_by_then
     assert threading.main_thread() not in made
 
 
 def test_an_error_of_the_thread_reaches_who_trains(monkeypatch):
     dataset = load_dataset("circles", 16)
-    batches = Batches(trainer_of(dataset), dataset, ahead=True)
+    batches = BatchesAhead(trainer_of(dataset), dataset)
     monkeypatch.setattr(type(dataset), "draw", lambda *given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         batches.batch(0)

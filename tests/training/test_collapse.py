@@ -7,11 +7,12 @@ import torch
 from lddr import losses
 from lddr.config import configure
 from lddr.data.in_memory import ArrayDataset
+from lddr.likelihoods.bernoulli import Bernoulli
 from lddr.runs.carry_out import run
 from lddr.runs.index import read_run
 from lddr.runs.machine import Machine
-from lddr.training.collapse import LatentUse, latent_use, warning
 from lddr.training.batches import Batches, as_tensor
+from lddr.training.collapse import LatentUse, latent_use, warning
 from lddr.training.trainer import Trainer, reconstruction_weight
 
 QUIET = Machine("cpu", 1, quiet=True)
@@ -61,10 +62,12 @@ def test_the_reconstruction_weighs_more_only_where_contrast_is_missing():
     faint, clear = squares(128, 140), squares(250, 40)
     training = configure("dvae", "array", "quick", resolution=16).training
     assert training.min_contrast == 300
-    assert reconstruction_weight(training, clear) == training.reconstruction_weight == 16
+    assert reconstruction_weight(training, clear, Bernoulli()) == training.reconstruction_weight == 16
     images = torch.from_numpy(faint.images(np.arange(600)) / np.float32(255))
-    assert reconstruction_weight(training, faint) * losses.contrast(images) == pytest.approx(300, rel=0.05)
-    assert reconstruction_weight(configure("dvae", "circles").training, faint) == 1  # the paper's stays as it is
+    assert reconstruction_weight(training, faint, Bernoulli()) * losses.contrast(images) == pytest.approx(300, rel=0.05)
+    assert (
+        reconstruction_weight(configure("dvae", "circles").training, faint, Bernoulli()) == 1
+    )  # the paper's stays as it is
 
 
 def test_a_saturated_model_is_reported_while_it_trains(tmp_path, capsys):

@@ -18,10 +18,10 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
-from lddr.training.batches import Batches
-from lddr.training.trainer import Trainer
 from lddr.training.averages import LossAverages
+from lddr.training.batches import Batches
 from lddr.training.loop import Stopped
+from lddr.training.trainer import Trainer
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}

@@ -5,16 +5,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from lddr.latents.targets import active_values, bins, normalised
+from lddr.networks.latent_layer import LatentLayer
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.latents.categorical import Categorical
 from lddr.latents import latents
+from lddr.latents.categorical import Categorical
 from lddr.latents.gaussian import Gaussian
-from lddr.latents.targets import active_values, bins, normalised
-from lddr.networks.latent_layer import LatentLayer
 from lddr.training.supervision import Supervision
 
 
