@@ -62,7 +62,7 @@ def test_factor_qvae_as_published():
     assert config.objective.gamma == pytest.approx(1e-4 / weight)
     assert (config.latent.num_latents, config.latent.num_categories) == (12, 64)
     assert (config.training.batch_size, config.training.learning_rate) == (512, 1e-3)
-    network = config.objective.adversary(config.latent.numbers_shown).network.layers
+    network = config.objective.build().attach(config.latent.build()).discriminator.layers
     assert [layer.out_features for layer in network if hasattr(layer, "out_features")] == 5 * [1000] + [2]
     assert [layer.negative_slope for layer in network if hasattr(layer, "negative_slope")] == 5 * [0.2]
 
@@ -100,8 +100,8 @@ def test_the_discriminator_of_factor_qvae_learns_as_its_model_does():
     batches, rates = Batches(trainer, load_dataset("circles", 16)), []
     for step in range(4):
         trainer.step(batches.batch(step))
-        rates.append(trainer.referee.learning_rate)
-    assert trainer.referee.betas == (0.9, 0.999)
+        rates.append(trainer.discriminator_optimizer.learning_rate)
+    assert trainer.discriminator_optimizer.betas == (0.9, 0.999)
     assert rates == pytest.approx([1e-3 * (1 + math.cos(math.pi * step / 4)) / 2 for step in range(4)])
     assert rates == pytest.approx([config.training.learning_rate_at(step) for step in range(4)])
 
@@ -149,7 +149,7 @@ def test_rounded_codes_learn_on_dark_pictures():
         for step in range(60):
             trainer.step(batches.batch(step))
         with torch.no_grad():
-            return int((trainer.vae.encode(batches.batch(60).images).z.std(dim=0) > 0).sum())
+            return int((trainer.vae.encode(batches.batch(60).images).mean.std(dim=0) > 0).sum())
 
     assert awake() > 5
     assert awake(mean_bias=False) == 0

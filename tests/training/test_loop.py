@@ -18,6 +18,7 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
+from lddr.training.accelerator import AsynchronousTrainer
 from lddr.training.averages import LossAverages
 from lddr.training.batches import Batches
 from lddr.training.loop import Stopped
@@ -130,21 +131,21 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, capfd):
     assert f"cannot use the checkpoint {newest}".encode() in errors
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["looks at every step", "as on a GPU"])
-def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch, waits):
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["looks at every step", "as on a GPU"])
+def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_term(tmp_path, monkeypatch, asynchronous):
     config = configure("beta-vae", "circles", "quick", **SETTINGS)
-    original = Trainer.losses
+    original, calls = Trainer.loss, []
 
-    def spoiled(self, inputs):
-        loss, parts = original(self, inputs)
-        self.waits, self.calls = waits, getattr(self, "calls", -1) + 1
-        if self.calls == 120:
-            return loss * float("nan"), parts | {"loss": loss.detach() * float("nan"), "kl": torch.tensor(float("inf"))}
-        return loss, parts
+    def spoiled(self, batch):
+        calls.append(type(self))
+        loss, infinite = original(self, batch), torch.tensor(float("inf"))
+        return replace(loss, kl=infinite, penalties={"kl": infinite}) if len(calls) == 121 else loss
 
-    monkeypatch.setattr(Trainer, "losses", spoiled)
+    monkeypatch.setattr(Trainer, "loss", spoiled)
+    monkeypatch.setattr("lddr.training.accelerator.FOUND_INF", ("cpu",) if asynchronous else ())
     with pytest.raises(UserError, match=r"diverged at step 120: kl is not finite; .*checkpoint.*lower learning rate"):
         run(config, tmp_path, QUIET)
+    assert set(calls) == {AsynchronousTrainer if asynchronous else Trainer}
     (folder,) = tmp_path.iterdir()
     assert not (folder / "scores.json").exists()
 
@@ -207,8 +208,8 @@ def interrupted_after(monkeypatch, steps):
     """Let Ctrl-C come at that step of every training."""
     original = Trainer.update
 
-    def update(trainer, loss, inputs):
-        original(trainer, loss, inputs)
+    def update(trainer, loss, batch):
+        original(trainer, loss, batch)
         trainer.taken = getattr(trainer, "taken", 0) + 1
         if trainer.taken == steps:
             os.kill(os.getpid(), signal.SIGINT)
@@ -252,13 +253,13 @@ def half_done(out, monkeypatch, seed=0, meanwhile=None):
     config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
     update = Trainer.update
 
-    def fragile(self, loss, inputs):
+    def fragile(self, loss, batch):
         self.calls = getattr(self, "calls", -1) + 1
         if self.calls == 119 and meanwhile:
             meanwhile(out / config.run_name)
         if self.calls == 149:
             raise RuntimeError("an accident")
-        return update(self, loss, inputs)
+        return update(self, loss, batch)
 
     with monkeypatch.context() as patch, pytest.raises((RuntimeError, UserError)) as end:
         patch.setattr(Trainer, "update", fragile)
@@ -321,7 +322,7 @@ def test_a_run_that_reads_its_losses_at_lines_and_checkpoints_alone_is_the_same(
     whole = run(config, tmp_path / "looking", machine)
     reads, read = [], LossAverages.read
     monkeypatch.setattr(LossAverages, "read", lambda self: reads.append(read(self)) or reads[-1])
-    monkeypatch.setattr("lddr.training.trainer.HEED_HALTED", ("cpu",))
+    monkeypatch.setattr("lddr.training.accelerator.FOUND_INF", ("cpu",))
     assert content(run(config, tmp_path / "blind", machine)) == content(whole)
     assert list(map(len, reads)) == [100] * 10 + [50]
 
