@@ -54,6 +54,20 @@ def test_models_of_the_first_format_open_with_their_discriminator():
     assert sum(weights.numel() for weights in model.objective().discriminator.parameters()) > 0
 
 
+@pytest.mark.parametrize("folder", [DVAE, FACTOR, *sorted(HOME.glob("*-*"))], ids=lambda folder: folder.name)
+def test_models_that_call_their_latent_a_family_open_and_are_saved_under_its_new_name(folder, tmp_path):
+    stored = load_file(folder / "model.safetensors")
+    assert {"vae.family.positions", "vae.family.active"} <= stored.keys()
+    model = Trained.load(folder)
+    assert torch.equal(model.vae.latent.positions, stored["vae.family.positions"])
+    assert torch.equal(model.vae.latent.active, stored["vae.family.active"])
+    model.save(tmp_path)
+    renamed = {name.replace("vae.family.", "vae.latent."): tensor for name, tensor in stored.items()}
+    again = load_file(tmp_path / "model.safetensors")
+    assert again.keys() == renamed.keys()
+    assert all(torch.equal(tensor, renamed[name]) for name, tensor in again.items())
+
+
 def test_runs_of_the_first_format_are_listed_and_scored(old):
     runs = list_runs(old)
     assert [(found.state, found.value("latent")) for found in runs] == [("finished", "categorical")] * 2

@@ -248,9 +248,9 @@ def test_ctrl_c_at_the_last_step_finishes(tmp_path, monkeypatch):
 OFTEN = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.0)
 
 
-def half_done(out, monkeypatch, seed=0, meanwhile=None):
+def half_done(out, monkeypatch, seed=0, meanwhile=None, model="vae"):
     """A run that ends in an accident at step 150, with its config; `meanwhile` is done to its folder at step 120."""
-    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
+    config = configure(model, "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
     update = Trainer.update
 
     def fragile(self, loss, batch):
@@ -265,6 +265,20 @@ def half_done(out, monkeypatch, seed=0, meanwhile=None):
         patch.setattr(Trainer, "update", fragile)
         run(config, out, OFTEN)
     return config, end.value
+
+
+@pytest.mark.parametrize("model", ["dvae", "qlae"])  # with buffers, and with weights
+def test_a_checkpoint_of_a_version_that_called_the_latent_a_family_is_resumed(model, tmp_path, monkeypatch):
+    config, _ = half_done(tmp_path / "older", monkeypatch, model=model)
+    folder = RunFolder(tmp_path / "older" / config.run_name)
+    found = checkpoint.load_newest(folder.checkpoints, pytest.fail)
+    older = {name.replace("vae.latent.", "vae.family."): tensor for name, tensor in found.tensors.items()}
+    assert older.keys() != found.tensors.keys()
+    shutil.rmtree(folder.checkpoints)
+    checkpoint.save(folder.checkpoints, found.step, older, found.facts)
+    again = checkpoint.load_newest(folder.checkpoints, pytest.fail)
+    assert again.tensors.keys() == found.tensors.keys()
+    assert content(run(config, tmp_path / "older", QUIET)) == content(run(config, tmp_path / "whole", QUIET))
 
 
 def test_a_checkpoint_of_another_seed_is_refused(tmp_path, monkeypatch):
