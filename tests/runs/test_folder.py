@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import load_file
 
 import lddr
 from lddr.cli import main
@@ -20,6 +22,7 @@ from lddr.metrics.metric import metrics
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.runs.index import list_runs, read_run
+from lddr.runs.pretrained import HOME
 from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
 

@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from lddr.latents.latent import active_values, bins, normalised, usual_supervision
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset
@@ -14,6 +13,7 @@ from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.latents.gaussian import Gaussian
+from lddr.latents.latent import active_values, bins, normalised, usual_supervision
 from lddr.training.supervision import Supervision
 
 
