@@ -3,9 +3,9 @@ import pytest
 from lddr.cli import main
 from lddr.config import configure
 from lddr.errors import UserError
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.models import models
-from lddr.objectives.objective import objectives
+from lddr.objectives import objectives
 from lddr.sweeps.study import read_study
 
 

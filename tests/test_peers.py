@@ -7,8 +7,8 @@ import torch
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
+from lddr.training.batches import Batches
+from lddr.training.trainer import Trainer
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_factor_qvae_as_published():
     assert config.objective.gamma == pytest.approx(1e-4 / weight)
     assert (config.latent.num_latents, config.latent.num_categories) == (12, 64)
     assert (config.training.batch_size, config.training.learning_rate) == (512, 1e-3)
-    network = config.objective.adversary(config.latent.numbers_shown).network.layers
+    network = config.objective.build().attach(config.latent.build()).discriminator.layers
     assert [layer.out_features for layer in network if hasattr(layer, "out_features")] == 5 * [1000] + [2]
     assert [layer.negative_slope for layer in network if hasattr(layer, "negative_slope")] == 5 * [0.2]
 
@@ -96,12 +96,12 @@ def test_the_discriminator_of_factor_qvae_learns_as_its_model_does():
     """Adam with torch's own betas, and at every step the model's learning rate."""
     settings = {"resolution": 16, "num_latents": 2, "discriminator_width": 16, "batch_size": 8, "steps": 4}
     config = configure("factor-qvae", "circles", **settings)
-    learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
-    feed, rates = Feed(learner, load_dataset("circles", 16)), []
+    trainer = Trainer(config, load_dataset("circles", 16), torch.device("cpu"))
+    batches, rates = Batches(trainer, load_dataset("circles", 16)), []
     for step in range(4):
-        learner.step(feed.inputs(step))
-        rates.append(learner.referee.learning_rate)
-    assert learner.referee.betas == (0.9, 0.999)
+        trainer.step(batches.batch(step))
+        rates.append(trainer.discriminator_optimizer.learning_rate)
+    assert trainer.discriminator_optimizer.betas == (0.9, 0.999)
     assert rates == pytest.approx([1e-3 * (1 + math.cos(math.pi * step / 4)) / 2 for step in range(4)])
     assert rates == pytest.approx([config.training.learning_rate_at(step) for step in range(4)])
 
@@ -144,12 +144,12 @@ def test_rounded_codes_learn_on_dark_pictures():
     def awake(**settings):
         config = configure("fsq-ae", "dsprites", "quick", seed=1, **settings)
         dataset = load_dataset("dsprites", config.resolution)
-        learner = Learner(config, dataset, torch.device("cpu"))
-        feed = Feed(learner, dataset)
+        trainer = Trainer(config, dataset, torch.device("cpu"))
+        batches = Batches(trainer, dataset)
         for step in range(60):
-            learner.step(feed.inputs(step))
+            trainer.step(batches.batch(step))
         with torch.no_grad():
-            return int((learner.vae.encode(feed.inputs(60).images).z.std(dim=0) > 0).sum())
+            return int((trainer.vae.encode(batches.batch(60).images).mean.std(dim=0) > 0).sum())
 
     assert awake() > 5
     assert awake(mean_bias=False) == 0

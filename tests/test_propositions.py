@@ -10,7 +10,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lddr import terms
+from lddr import losses
 
 torch_settings = settings(deadline=None)
 seeds = st.integers(0, 2**32)
@@ -25,8 +25,8 @@ def places(categories: int) -> torch.Tensor:
 
 
 def draws_of_f(log_alpha: torch.Tensor, active: torch.Tensor | None, count: int, seed: int) -> torch.Tensor:
-    noise = terms.gumbel_noise((count, *log_alpha.shape), seeded(seed), dtype=torch.float64)
-    return terms.gumbel_softmax(log_alpha, noise, 1.0, active) @ places(log_alpha.shape[-1])
+    noise = losses.gumbel_noise((count, *log_alpha.shape), seeded(seed), dtype=torch.float64)
+    return losses.gumbel_softmax(log_alpha, noise, 1.0, active) @ places(log_alpha.shape[-1])
 
 
 @st.composite
@@ -48,7 +48,7 @@ def ends(active: torch.Tensor) -> tuple[float, float]:
 
 
 def test_the_positions_are_the_corrected_ones():
-    torch.testing.assert_close(terms.positions(0, 1, 64).double(), places(64), rtol=0, atol=1e-7)
+    torch.testing.assert_close(losses.positions(0, 1, 64).double(), places(64), rtol=0, atol=1e-7)
 
 
 @given(alphas(), seeds)
@@ -69,7 +69,7 @@ def test_every_point_between_them_is_reached_by_some_noise(given_alphas, share):
     wanted = torch.full_like(log_alpha, 1e-13)  # the proof's z: all on the two ends, up to the interior's sliver
     outermost = active.nonzero().flatten()
     wanted[outermost[0]], wanted[outermost[-1]] = share, 1 - share
-    value = terms.gumbel_softmax(log_alpha, wanted.log() - log_alpha, 1.0, active) @ places(len(active))
+    value = losses.gumbel_softmax(log_alpha, wanted.log() - log_alpha, 1.0, active) @ places(len(active))
     assert value.item() == pytest.approx(share * low + (1 - share) * high, abs=1e-11)
     assert low < value < high
 
@@ -166,11 +166,11 @@ def test_rotating_equal_variances_rotates_the_mean_alone(given_rotation, seed):
     log_variance[second] = log_variance[first]
     samples = sigma_points(mean, log_variance)
     rotated = samples @ rotation.T
-    torch.testing.assert_close(terms.covariance(samples), log_variance.exp().diag())
+    torch.testing.assert_close(losses.covariance(samples), log_variance.exp().diag())
     torch.testing.assert_close(rotated.mean(0), rotation @ mean)
-    torch.testing.assert_close(terms.covariance(rotated), log_variance.exp().diag())
-    before = terms.gaussian_cross_log_density(samples, mean[None], log_variance[None]).sum(-1)
-    after = terms.gaussian_cross_log_density(rotated, (rotation @ mean)[None], log_variance[None]).sum(-1)
+    torch.testing.assert_close(losses.covariance(rotated), log_variance.exp().diag())
+    before = losses.gaussian_cross_log_density(samples, mean[None], log_variance[None]).sum(-1)
+    after = losses.gaussian_cross_log_density(rotated, (rotation @ mean)[None], log_variance[None]).sum(-1)
     torch.testing.assert_close(after, before)
 
 
@@ -182,11 +182,11 @@ def test_rotating_different_variances_makes_them_covary(given_rotation, seed):
     mean, log_variance = gaussian(len(rotation), seed)
     rotated = sigma_points(mean, log_variance) @ rotation.T
     difference = (log_variance[first].exp() - log_variance[second].exp()).item()
-    found = terms.covariance(rotated)[first, second].item()
+    found = losses.covariance(rotated)[first, second].item()
     assert found == pytest.approx(difference * math.sin(2 * angle) / 2, abs=1e-10)
     assert abs(found) > 1e-4
-    before = terms.gaussian_cross_log_density(sigma_points(mean, log_variance), mean[None], log_variance[None]).sum(-1)
-    after = terms.gaussian_cross_log_density(rotated, (rotation @ mean)[None], log_variance[None]).sum(-1)
+    before = losses.gaussian_cross_log_density(sigma_points(mean, log_variance), mean[None], log_variance[None]).sum(-1)
+    after = losses.gaussian_cross_log_density(rotated, (rotation @ mean)[None], log_variance[None]).sum(-1)
     assert not torch.allclose(after, before, rtol=0, atol=1e-6)
 
 
@@ -195,7 +195,7 @@ def test_rotating_different_variances_makes_them_covary(given_rotation, seed):
 def test_the_gaussian_kl_does_not_see_the_rotation(given_rotation, seed):
     rotation, _, _, _ = given_rotation
     mean, log_variance = gaussian(len(rotation), seed)
-    kl, rotated = terms.gaussian_kl(mean, log_variance), terms.gaussian_kl(rotation @ mean, log_variance)
+    kl, rotated = losses.gaussian_kl(mean, log_variance), losses.gaussian_kl(rotation @ mean, log_variance)
     torch.testing.assert_close(rotated.sum(), kl.sum())
 
 
@@ -207,16 +207,16 @@ def test_the_gaussian_kl_does_not_see_the_rotation(given_rotation, seed):
 def test_the_categorical_kl_does_not_see_a_permutation(logits, random):
     order = torch.tensor(random.sample(range(len(logits)), len(logits)))
     log_probabilities = torch.tensor(logits, dtype=torch.float64).log_softmax(-1)[None, None]
-    kl = terms.categorical_kl(log_probabilities, None)
-    torch.testing.assert_close(terms.categorical_kl(log_probabilities[..., order], None), kl)
+    kl = losses.categorical_kl(log_probabilities, None)
+    torch.testing.assert_close(losses.categorical_kl(log_probabilities[..., order], None), kl)
 
 
 def test_swapping_two_categories_keeps_the_kl_but_not_the_support():
     alpha = torch.tensor([0.0, 0.25, 0.0, 0.45, 0.3, 0.0], dtype=torch.float64)  # as in Figure 2 (a): α³ is zero
     swapped = alpha[[0, 1, 4, 3, 2, 5]]  # (b): α³ ↔ α⁵
-    kl, same = (terms.categorical_kl(values.log()[None, None], None).item() for values in (alpha, swapped))
+    kl, same = (losses.categorical_kl(values.log()[None, None], None).item() for values in (alpha, swapped))
     assert same == pytest.approx(kl, abs=1e-12)
-    masked = [terms.categorical_kl(values.log()[None, None], (values > 0)[None]).item() for values in (alpha, swapped)]
+    masked = [losses.categorical_kl(values.log()[None, None], (values > 0)[None]).item() for values in (alpha, swapped)]
     assert masked[0] == pytest.approx(masked[1], abs=1e-12)
     wide, narrow = (draws_of_f(values.log(), values > 0, 20_000, seed=4) for values in (alpha, swapped))
     assert (wide.max() - wide.min()).item() == pytest.approx(3 / 5, abs=0.02)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lddr import terms
+from lddr import losses
 from lddr.data.load import load_dataset
 from lddr.files import written_whole
 from lddr.metrics import mig
@@ -33,7 +33,7 @@ def turned(factors: Floats, degrees: float) -> Floats:
 def gaussian_kl(codes: Floats) -> float:
     """Nats per image that posteriors of one variance around the codes cost."""
     mean = torch.from_numpy(codes)
-    return float(terms.gaussian_kl(mean, torch.full_like(mean, VARIANCE).log()).sum(-1).mean())
+    return float(losses.gaussian_kl(mean, torch.full_like(mean, VARIANCE).log()).sum(-1).mean())
 
 
 def pairs_used(codes: Floats, categories: int) -> int:

@@ -16,8 +16,9 @@ PARTS = """
 
 """
 OWN = ("lddr.metrics.metric.metric", "lddr.metrics.metric.Result", "lddr.objectives.objective.Objective")
-OWN += ("lddr.objectives.objective.Moment", "lddr.latents.family.Latent", "lddr.latents.family.LatentFamily")
-OWN += ("lddr.settings.setting", "lddr.registry.Registry")
+OWN += ("lddr.objectives.objective.AdversarialObjective", "lddr.objectives.objective.Loss", "lddr.vae.Output")
+OWN += ("lddr.latents.latent.Latent", "lddr.latents.latent.Posterior", "lddr.latents.latent.Sample")
+OWN += ("lddr.likelihoods.likelihood.Likelihood", "lddr.settings.Setting", "lddr.parts.Parts")
 
 
 def text() -> str:

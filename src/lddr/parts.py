@@ -43,6 +43,8 @@ class Part:
     constants: Mapping[str, Any]
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "constants":  # not there yet while it is being unpickled
+            raise AttributeError(name)
         try:
             return self.constants[name]
         except KeyError:

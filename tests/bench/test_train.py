@@ -10,7 +10,7 @@ from lddr.bench.timing import Worker
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, matmul_peak
-from lddr.training.learner import Learner
+from lddr.training.trainer import Trainer
 
 
 def test_the_operations_of_a_step_by_hand():
@@ -98,9 +98,9 @@ def test_a_worker_that_fails_says_so():
 
 
 def test_both_sides_train_models_of_the_same_size():
-    learner = Learner(configure("factor-dvae", "dsprites"), load_dataset("dsprites"), torch.device("cpu"))
+    trainer = Trainer(configure("factor-dvae", "dsprites"), load_dataset("dsprites"), torch.device("cpu"))
     plain = [*plain_networks(1), plain_discriminator()]
-    ours = [learner.vae.encoder, learner.vae.decoder, learner.adversary.network]
+    ours = [trainer.vae.encoder, trainer.vae.decoder, trainer.objective.discriminator]
     for one, other in zip(ours, plain, strict=True):
         assert sum(w.numel() for w in one.parameters()) == sum(w.numel() for w in other.parameters())
 

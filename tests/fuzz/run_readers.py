@@ -15,7 +15,7 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import metrics
-from lddr.networks.vae import VAE
+from lddr.networks.coders import initialise
 from lddr.report.exhibits import made
 from lddr.report.groups import collect
 from lddr.report.page.run_tables import environment, score_table, setting_table
@@ -30,6 +30,7 @@ from lddr.sweeps.study import read_study
 from lddr.trained import Trained
 from lddr.training import checkpoint
 from lddr.training.loop import _check_origin
+from lddr.training.trainer import vae_of
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader
 
@@ -38,7 +39,8 @@ ASKED = ("config", "images", "scores", "metrics", "undefined", "log", "state", "
 
 def tiny_model() -> Trained:
     config = configure("dvae", "dsprites", num_latents=2, num_categories=3, width=1, resolution=16, steps=20)
-    vae = VAE((16, 16, 1), config.latent, config.networks).initialise(torch.Generator().manual_seed(0))
+    vae = vae_of(config, (16, 16, 1))
+    initialise(vae, torch.Generator().manual_seed(0))
     return Trained(config, vae, (16, 16, 1))
 
 

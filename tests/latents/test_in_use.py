@@ -1,4 +1,4 @@
-"""The discrete families in a run folder, in Python and in the explorer."""
+"""The discrete latents in a run folder, in Python and in the explorer."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.explorer.models import opened
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.runs.carry_out import Machine, run
 from lddr.trained import Trained
 
@@ -31,7 +31,7 @@ def test_a_trained_model_answers_in_values(folder):
     assert np.allclose(posterior.sum(2), 1, atol=1e-5)
     assert model.traverse(images[0], 1).shape == (values.shape[1], 16, 16, 1)
     taken = values[np.arange(3), categories]
-    if model.config.latent.rounds_codes:
+    if model.vae.latent.name != "categorical" or model.vae.latent.hard_codes:
         assert np.array_equal(model.represent(images), taken)
         assert np.array_equal(model.reconstruct(images), model.decode(categories))
     else:

@@ -9,7 +9,7 @@ from lddr.config import configure
 from lddr.data.dataset import as_floats, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.latents.family import latents
+from lddr.latents import latents
 from lddr.metrics.elbo import bounds, elbo, sampled_errors
 from lddr.metrics.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
@@ -17,9 +17,8 @@ from lddr.runs.index import read_run
 from lddr.runs.pretrained import HOME
 from lddr.selection.ranking import select
 from lddr.trained import Trained
-from lddr.training.draws import torch_stream
-from lddr.training.feed import as_tensor
-from lddr.training.learner import Learner
+from lddr.training.batches import as_tensor, torch_stream
+from lddr.training.trainer import Trainer
 
 SMALL = {"resolution": 16, "width": 4, "steps": 20, "batch_size": 8}
 
@@ -32,24 +31,24 @@ class Enumerated:
         self.dataset = RunFolder(HOME / "circles-dvae").dataset
         vae, drawn = self.trained.vae, self.dataset.draw(stream(0, "evaluation", 0), 64)
         self.images = as_tensor(as_floats(drawn), torch.device("cpu"))
-        codes = torch.cartesian_prod(*vae.family.family.values(vae.family))  # (4096, 2)
+        codes = torch.cartesian_prod(*vae.latent.values())  # (4096, 2)
         with torch.no_grad():
             logits = torch.cat([vae.decoder(some) for some in codes.split(512)]).double().flatten(1)
-            latent = vae.encode(self.images)
+            found = vae.encode(self.images)
         pixels = self.images.double().flatten(1)
         likelihood = pixels @ logits.T + torch.nn.functional.logsigmoid(-logits).sum(1)  # log p(x | z), (64, 4096)
-        posterior = latent.parameters.double().exp()
+        posterior = found.parameters.double()
         joint = (posterior[:, 0, :, None] * posterior[:, 1, None, :]).flatten(1)
         self.log_evidence = likelihood.logsumexp(1) - math.log(len(codes))
-        self.kl = latent.kl.double().sum(1)
+        self.kl = found.kl.double().sum(1)
         expected = (joint * likelihood).sum(1)
         self.elbo = expected - self.kl
         self.deviation = (joint * (likelihood - expected[:, None]).square()).sum(1).sqrt()  # of one sample's
 
     def sampled(self, scale, hard, draws=32):
         """The ELBO of every image, from samples."""
-        family = self.trained.config.latent
-        noise = torch.stack([family.noise(64, torch_stream(1, "test", draw)) for draw in range(draws)])
+        latent = self.trained.vae.latent
+        noise = torch.stack([latent.noise(64, torch_stream(1, "test", draw)) for draw in range(draws)])
         with torch.no_grad():
             errors = sampled_errors(self.trained.vae, self.images, noise, scale, hard).double()
         return -errors.mean(0) - self.kl
@@ -69,7 +68,7 @@ def test_the_elbo_of_samples_lies_below_log_p_of_x(enumerated):
 
 def test_without_noise_it_is_no_bound(enumerated):
     with torch.no_grad():
-        logits, _ = enumerated.trained.vae(enumerated.images)
+        logits = enumerated.trained.vae(enumerated.images).reconstruction
     pixels = torch.nn.functional.binary_cross_entropy_with_logits(logits, enumerated.images, reduction="none")
     noiseless = -pixels.double().sum((1, 2, 3)) - enumerated.kl
     assert (noiseless > enumerated.log_evidence).sum() >= 3
@@ -94,14 +93,14 @@ def test_it_goes_on_where_the_training_log_ends(enumerated):
     assert found.noiseless > last["elbo"] + 3
 
 
-def learner_of(latent, **settings):
+def trainer_of(latent, **settings):
     config = configure(latent=latent, objective="elbo", dataset="circles", preset="quick", **SMALL | settings)
-    return Learner(config, load_dataset("circles", 16), torch.device("cpu"))
+    return Trainer(config, load_dataset("circles", 16), torch.device("cpu"))
 
 
 @pytest.mark.parametrize("latent", list(latents))
 def test_every_family_has_both(latent):
-    vae, dataset = learner_of(latent).vae, load_dataset("circles", 16)
+    vae, dataset = trainer_of(latent).vae, load_dataset("circles", 16)
     found = bounds(vae, 20, dataset, batches=2)
     assert found == bounds(vae, 20, load_dataset("circles", 16), batches=2)  # the same images and noise for every run
     assert found["elbo_noiseless"] == -found["reconstruction"] - found["kl"]
@@ -114,7 +113,7 @@ def test_every_family_has_both(latent):
 
 
 def test_the_mean_picture_is_measured_as_by_hand():
-    vae, dataset = learner_of("gaussian").vae, load_dataset("circles", 16)
+    vae, dataset = trainer_of("gaussian").vae, load_dataset("circles", 16)
     images = np.concatenate([dataset.draw(stream(0, "evaluation", number), 64) / 255 for number in range(16)])
     mean = np.clip(images.mean(0), 1e-300, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,7 +124,7 @@ def test_the_mean_picture_is_measured_as_by_hand():
 
 
 def test_the_noise_has_the_scale_at_the_end_of_the_training():
-    still, noisy = (learner_of("categorical", noise_end=end).vae for end in (0.0, 2.0))
+    still, noisy = (trainer_of("categorical", noise_end=end).vae for end in (0.0, 2.0))
     with torch.no_grad():
         for vae in (still, noisy):
             vae.encoder.head[-1].weight.mul_(50)

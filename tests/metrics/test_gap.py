@@ -96,7 +96,7 @@ def test_the_total_correlation_is_the_discriminators(folder_of):
     result = gap(trained, CIRCLES, 0, 1, 8, "authors")
     codes = torch.from_numpy(trained.represent(CIRCLES.draw(stream(0, "gap", 0), 8)))
     with torch.no_grad():
-        logits = trained.adversary().network(codes)
+        logits = trained.objective().discriminator(codes)
     assert np.isclose(result.penalty_soft, 10 * (logits[:, 0] - logits[:, 1]).mean().item(), rtol=1e-4)
 
 
@@ -107,8 +107,9 @@ def test_of_codes_that_are_always_rounded_it_is_what_rounding_costs(folder_of, m
     images = CIRCLES.draw(stream(0, "gap", 0), 8) / 255
     with torch.no_grad():
         here = torch.from_numpy(images).float().permute(0, 3, 1, 2)
-        soft = trained.vae.encode(here, hard=False)
-        own = sum(trained.config.latent.losses(trained.vae.family, soft).values())
+        posterior = trained.vae.encode(here)
+        soft = posterior.expected(hard=False)
+        own = sum(trained.vae.latent.losses(posterior, soft).values())
     for codes, found in ((soft.z, result.reconstruction_soft), (trained.represent(images), result.reconstruction_hard)):
         pictures = trained.decode(codes).astype(np.float64)
         expected = -(images * np.log(pictures) + (1 - images) * np.log1p(-pictures)).sum((1, 2, 3)).mean()

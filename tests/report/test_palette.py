@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
+from lddr.latents import latents
 from lddr.latents.categorical import Categorical
-from lddr.latents.family import latents
 from lddr.latents.gaussian import Gaussian
 from lddr.models import models
+from lddr.objectives import objectives
 from lddr.objectives.elbo import Elbo
-from lddr.objectives.objective import objectives
 from lddr.report.palette import DARK, LIGHT, MARKERS, colour, goals, hatch, house_place, is_discrete, marker
 
 # Linear RGB as people without the cones for red (protan), green (deutan) or blue (tritan) light see it: Viénot,

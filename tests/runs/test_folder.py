@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import load_file
 
 import lddr
 from lddr.cli import main
@@ -20,6 +22,7 @@ from lddr.metrics.metric import metrics
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.runs.index import list_runs, read_run
+from lddr.runs.pretrained import HOME
 from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
 
@@ -51,7 +54,21 @@ def test_settings_scores_and_log_of_the_first_format_are_read():
 def test_models_of_the_first_format_open_with_their_discriminator():
     model = Trained.load(FACTOR)
     assert model.decode([[1, 2]]).shape == (1, 16, 16, 1)
-    assert sum(weights.numel() for weights in model.adversary().network.parameters()) > 0
+    assert sum(weights.numel() for weights in model.objective().discriminator.parameters()) > 0
+
+
+@pytest.mark.parametrize("folder", [DVAE, FACTOR, *sorted(HOME.glob("*-*"))], ids=lambda folder: folder.name)
+def test_models_that_call_their_latent_a_family_open_and_are_saved_under_its_new_name(folder, tmp_path):
+    stored = load_file(folder / "model.safetensors")
+    assert {"vae.family.positions", "vae.family.active"} <= stored.keys()
+    model = Trained.load(folder)
+    assert torch.equal(model.vae.latent.positions, stored["vae.family.positions"])
+    assert torch.equal(model.vae.latent.active, stored["vae.family.active"])
+    model.save(tmp_path)
+    renamed = {name.replace("vae.family.", "vae.latent."): tensor for name, tensor in stored.items()}
+    again = load_file(tmp_path / "model.safetensors")
+    assert again.keys() == renamed.keys()
+    assert all(torch.equal(tensor, renamed[name]) for name, tensor in again.items())
 
 
 def test_runs_of_the_first_format_are_listed_and_scored(old):

@@ -1,10 +1,10 @@
-"""Parts that lddr does not know: a latent family, an objective with an adversary, a metric, a selector, a dataset and a
+"""Parts that lddr does not know: a latent, an objective with a discriminator, a metric, a selector, a dataset and a
 figure. They are in this one file, and no other names them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import torch
@@ -12,84 +12,94 @@ from torch import nn
 
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.factors import Factor, FactorGrid
-from lddr.latents.family import Latent, LatentFamily, latents
+from lddr.latents import latents
+from lddr.latents.latent import Latent, Posterior, Sample
 from lddr.metrics.metric import Result, metric
-from lddr.objectives.adversary import Adversary
-from lddr.objectives.objective import Objective, mean_kl, objectives
+from lddr.objectives import objectives
+from lddr.objectives.objective import AdversarialObjective
 from lddr.report.figures.figure import Drawn, figures
 from lddr.selection.selector import selector
-from lddr.settings import setting
+from lddr.settings import Setting
 
 
 @latents.register("stairs")
-@dataclass(frozen=True)
-class Stairs(LatentFamily):
-    """A number rounded to one of a few steps, whose height is learned; it knows no supervision."""
+class Stairs(Latent):
+    """A number rounded to one of a few steps, whose height is learned; it has no supervision."""
 
     title = "staircase"
     is_discrete = True
-    outputs_per_latent = 1
     prior_variance = 1.0
 
-    num_stairs: int = setting(5, "How many steps a latent has.", at_least=2)
+    def __init__(
+        self,
+        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
+        num_stairs: Annotated[int, Setting("How many steps a latent has.", at_least=2)] = 5,
+    ) -> None:
+        super().__init__(num_latents, parameters_per_latent=1)
+        self.height = nn.Parameter(torch.ones(()))
+        self.register_buffer("stairs", torch.linspace(-1, 1, num_stairs))
+        self.register_buffer("active", torch.ones(num_latents, num_stairs, dtype=torch.bool))
 
-    def weights(self):
-        return {"height": torch.ones(())}
+    def posterior(self, parameters):
+        return StairsPosterior(self.height * parameters[..., 0].tanh(), self.values())
 
-    def constants(self):
-        return {"stairs": torch.linspace(-1, 1, self.num_stairs)}
+    def noise(self, batch, generator=None, device=None):
+        return torch.randn(batch, self.num_latents, generator=generator, device=device)
 
-    def noise(self, batch, generator):
-        return torch.randn(batch, self.num_latents, generator=generator)
-
-    def latent(self, layer, outputs, noise, scale, hard):
-        mean = layer.height * outputs[..., 0].tanh()
-        noisy = mean if noise is None else mean + 0.1 * scale * noise
-        distances = (mean[..., None] - layer.height * layer.stairs).square()
-        log_probabilities = (-10 * distances).log_softmax(-1)
-        nearest = self.values(layer).gather(1, log_probabilities.argmax(-1).T).T
-        z = noisy + (nearest - noisy).detach() if hard else noisy
-        return Latent(z, mean, lambda: torch.full_like(mean, 0.01), mean.square() / 2, log_probabilities, z)
-
-    def cross_log_density(self, layer, latent):
-        return -50 * (latent.z[:, None] - latent.mean).square()
-
-    def posterior(self, latent):
-        return latent.parameters.exp()
-
-    def values(self, layer):
-        return (layer.height * layer.stairs).expand(self.num_latents, -1)
+    def values(self):
+        return (self.height * self.stairs).expand(self.num_latents, -1)
 
 
-class Guess(Adversary):
-    """Tells codes from noise by a single layer."""
+class StairsPosterior(Posterior):
+    """N(mean, 0.1²), and the probability of every step by its distance from the mean."""
 
-    def verdict(self, outputs):
-        return outputs.mean()
+    def __init__(self, mean, values):
+        self.mean, self.variance, self.kl = mean, torch.full_like(mean, 0.01), mean.square() / 2
+        self.parameters = (-10 * (mean.unsqueeze(2) - values).square()).softmax(2)
+        self.nearest = values.gather(1, self.categories.T).T
 
-    def draw(self, shape, generator):
-        return torch.randn(shape, generator=generator)
+    def sample(self, noise=None, scale=1.0, hard=None):
+        noise = torch.randn_like(self.mean) if noise is None else noise
+        return self.rounded(self.mean + 0.1 * scale * noise, hard)
 
-    def rivals(self, codes, drawn):
-        return drawn
+    def expected(self, hard=None):
+        return self.rounded(self.mean, hard)
 
-    def loss(self, outputs, rivals):
-        return rivals.mean() - outputs.mean() + outputs.square().mean()
+    def rounded(self, z, hard):
+        return Sample(z + (self.nearest - z).detach() if hard else z)
+
+    def cross_log_density(self, sample):
+        return -50 * (sample.z[:, None] - self.mean).square()
 
 
 @objectives.register("guess")
-@dataclass(frozen=True)
-class GuessObjective(Objective):
-    """KL + a critic's verdict."""
+class Guess(AdversarialObjective):
+    """KL + the score of a critic that tells codes from noise by a single layer."""
 
     grid = {"critic_weight": (1, 2)}  # noqa: RUF012
-    critic_weight: float = setting(1.0, "Weight of the critic.", at_least=0)
+    discriminator_learning_rate = 1e-3
 
-    def penalties(self, latent, moment):
-        return {"kl": mean_kl(latent), "critic": self.critic_weight * moment.verdict(latent)}
+    def __init__(self, critic_weight: Annotated[float, Setting("Weight of the critic.", at_least=0)] = 1.0) -> None:
+        super().__init__()
+        self.critic_weight = critic_weight
 
-    def adversary(self, inputs):
-        return Guess(nn.Sequential(nn.Linear(inputs, 1)), 1e-3)
+    def build_discriminator(self, inputs):
+        return nn.Sequential(nn.Linear(inputs, 1))
+
+    def draw(self, latent, batch, generator=None):
+        return torch.randn(batch, latent.width, generator=generator)
+
+    def negatives(self, samples, random):
+        return random
+
+    def score(self, logits):
+        return logits.mean()
+
+    def classification_loss(self, logits, negative_logits):
+        return negative_logits.mean() - logits.mean() + logits.square().mean()
+
+    def adversarial_penalties(self, output, score):
+        return {"kl": output.posterior.mean_kl, "critic": self.critic_weight * score}
 
 
 @datasets.register("stripes")

@@ -58,7 +58,7 @@ def test_the_critic_and_the_height_were_trained_and_kept(runs):
     from safetensors.torch import load_file
 
     assert (runs[0] / "discriminator.safetensors").exists()
-    assert load_file(runs[0] / "model.safetensors")["vae.family.height"].item() != 1.0
+    assert load_file(runs[0] / "model.safetensors")["vae.latent.height"].item() != 1.0
 
 
 def test_scores_and_the_gap_are_there(runs):

@@ -22,7 +22,7 @@ from lddr.runs.carry_out import Machine, run
 from lddr.sweeps.cluster import Options, run_study
 from lddr.sweeps.study import Study
 from lddr.training import checkpoint
-from lddr.training.learner import Learner
+from lddr.training.trainer import Trainer
 
 pytestmark = [
     pytest.mark.xdist_group("cluster"),  # in one process: the cluster is started once
@@ -193,7 +193,7 @@ def take_the_mark(folder):
 def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undisturbed, tmp_path, capsys):
     strange, foreign, good = (tmp_path / config.run_name for config in STUDY.configs[:3])
     foreign.mkdir()
-    spoilt = Learner(STUDY.configs[0], load_dataset("circles", 16), torch.device("cpu")).tensors()
+    spoilt = Trainer(STUDY.configs[0], load_dataset("circles", 16), torch.device("cpu")).tensors()
     checkpoint.save(
         strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {"format": 2}
     )  # nobody expects that

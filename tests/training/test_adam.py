@@ -18,7 +18,7 @@ def test_the_steps_are_those_of_torch_bit_by_bit(memory_format, betas):
     torchs = torch.optim.Adam([*nets[1].parameters(), unused[1]], 3e-3, betas=betas, fused=True)
     for step in range(5):
         images = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(step))
-        ours.forget_gradients()
+        ours.zero_grad()
         torchs.zero_grad()
         for net in nets:
             net(images).square().sum().backward()
@@ -33,10 +33,10 @@ def test_the_steps_are_those_of_torch_bit_by_bit(memory_format, betas):
 def test_a_step_does_not_import_the_compiler():
     code = (
         "import sys, torch\nfrom lddr.config import configure\nfrom lddr.data.load import load_dataset\n"
-        "from lddr.training.feed import Feed\nfrom lddr.training.learner import Learner\n"
+        "from lddr.training.batches import Batches\nfrom lddr.training.trainer import Trainer\n"
         "config, images = configure('factor-dvae', 'circles', 'quick'), load_dataset('circles', 16)\n"
-        "device = torch.device('cpu')\nlearner = Learner(config, images, device)\n"
-        "learner.step(Feed(learner, images).inputs(0))\n"
+        "device = torch.device('cpu')\ntrainer = Trainer(config, images, device)\n"
+        "trainer.step(Batches(trainer, images).batch(0))\n"
         "print([name for name in ('torch._dynamo', 'torch._inductor') if name in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -71,18 +71,18 @@ def test_biases_and_values_are_clipped_unless_weights_alone_are(clip_of, clipped
     weight, bias, values = (nn.Parameter(torch.zeros(shape)) for shape in ((2, 3), (3,), (4, 5)))
     for parameter in (weight, bias, values):
         parameter.grad = torch.full_like(parameter, 7.0)
-    Adam([weight, bias, values], 1e-2, (0.9, 0.999), clip=1.0, spared=[values], clip_of=clip_of).step()
+    Adam([weight, bias, values], 1e-2, (0.9, 0.999), clip=1.0, no_decay=[values], clip_of=clip_of).step()
     assert [parameter.grad.max().item() == 1.0 for parameter in (weight, bias, values)] == clipped
 
 
 @pytest.mark.parametrize("tensor_rate", [False, True])
-def test_a_halted_step_changes_nothing_and_one_that_goes_on_is_the_same(tensor_rate):
-    def after(*halts, steps=2):
+def test_a_step_with_found_inf_changes_nothing_and_one_that_goes_on_is_the_same(tensor_rate):
+    def after(*found, steps=2):
         weight = nn.Parameter(torch.ones(2, 3))
         adam = Adam([weight], torch.tensor(0.125) if tensor_rate else 0.125, (0.9, 0.999), decay=0.5)
-        for halted in halts or [None] * steps:
-            weight.grad = torch.full((2, 3), torch.nan if halted else 0.3)
-            adam.step(None if halted is None else torch.tensor(float(halted)))
+        for found_inf in found or [None] * steps:
+            weight.grad = torch.full((2, 3), torch.nan if found_inf else 0.3)
+            adam.step(None if found_inf is None else torch.tensor(float(found_inf)))
         return [weight.detach(), *adam.tensors("a").values()]
 
     assert all(map(torch.equal, after(0, 0), after()))

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from lddr import terms
+from lddr import losses
 from lddr.config import configure
 from lddr.data.in_memory import ArrayDataset
+from lddr.likelihoods.bernoulli import Bernoulli
 from lddr.runs.carry_out import run
 from lddr.runs.index import read_run
 from lddr.runs.machine import Machine
+from lddr.training.batches import Batches, as_tensor
 from lddr.training.collapse import LatentUse, latent_use, warning
-from lddr.training.feed import Feed, as_tensor
-from lddr.training.learner import Learner, reconstruction_weight
+from lddr.training.trainer import Trainer, reconstruction_weight
 
 QUIET = Machine("cpu", 1, quiet=True)
 
@@ -28,11 +29,11 @@ def squares(background, colour, size=3, count=600, side=16):
 
 def learned(dataset, steps=300, **settings):
     config = configure("dvae", "array", "quick", resolution=16, steps=4_000, **settings)
-    learner = Learner(config, dataset, torch.device("cpu"))
-    feed = Feed(learner, dataset)
+    trainer = Trainer(config, dataset, torch.device("cpu"))
+    batches = Batches(trainer, dataset)
     for step in range(steps):
-        learner.step(feed.inputs(step))
-    return latent_use(learner.vae, as_tensor(dataset.images(np.arange(256)) / np.float32(255), learner.device))
+        trainer.step(batches.batch(step))
+    return latent_use(trainer.vae, as_tensor(dataset.images(np.arange(256)) / np.float32(255), trainer.device))
 
 
 @pytest.mark.parametrize(("background", "colour"), [(250, 40), (2, 200)], ids=["light", "dark"])
@@ -53,18 +54,20 @@ def test_contrast_is_what_a_perfect_copy_gains_on_the_mean_image():
 
     by_mean = (cost(0.2, 0.4) + cost(0.6, 0.4)) / 2  # the second pixel is always white and costs nothing
     by_copy = (cost(0.2, 0.2) + cost(0.6, 0.6)) / 2
-    assert terms.mean_picture(images) == pytest.approx(by_mean)
-    assert terms.contrast(images) == pytest.approx(by_mean - by_copy)
+    assert losses.mean_picture(images) == pytest.approx(by_mean)
+    assert losses.contrast(images) == pytest.approx(by_mean - by_copy)
 
 
 def test_the_reconstruction_weighs_more_only_where_contrast_is_missing():
     faint, clear = squares(128, 140), squares(250, 40)
     training = configure("dvae", "array", "quick", resolution=16).training
     assert training.min_contrast == 300
-    assert reconstruction_weight(training, clear) == training.reconstruction_weight == 16
+    assert reconstruction_weight(training, clear, Bernoulli()) == training.reconstruction_weight == 16
     images = torch.from_numpy(faint.images(np.arange(600)) / np.float32(255))
-    assert reconstruction_weight(training, faint) * terms.contrast(images) == pytest.approx(300, rel=0.05)
-    assert reconstruction_weight(configure("dvae", "circles").training, faint) == 1  # the paper's stays as it is
+    assert reconstruction_weight(training, faint, Bernoulli()) * losses.contrast(images) == pytest.approx(300, rel=0.05)
+    assert (
+        reconstruction_weight(configure("dvae", "circles").training, faint, Bernoulli()) == 1
+    )  # the paper's stays as it is
 
 
 def test_a_saturated_model_is_reported_while_it_trains(tmp_path, capsys):

@@ -18,10 +18,11 @@ from lddr.errors import UserError
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.training import checkpoint
-from lddr.training.feed import Feed
-from lddr.training.learner import Learner
-from lddr.training.ledger import Ledger
+from lddr.training.accelerator import AsynchronousTrainer
+from lddr.training.averages import LossAverages
+from lddr.training.batches import Batches
 from lddr.training.loop import Stopped
+from lddr.training.trainer import Trainer
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}
@@ -130,21 +131,21 @@ def test_a_corrupt_checkpoint_falls_back_to_the_one_before(tmp_path, capfd):
     assert f"cannot use the checkpoint {newest}".encode() in errors
 
 
-@pytest.mark.parametrize("waits", [True, False], ids=["looks at every step", "as on a GPU"])
-def test_a_loss_that_is_no_number_stops_the_run_and_names_the_term(tmp_path, monkeypatch, waits):
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["looks at every step", "as on a GPU"])
+def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_term(tmp_path, monkeypatch, asynchronous):
     config = configure("beta-vae", "circles", "quick", **SETTINGS)
-    original = Learner.losses
+    original, calls = Trainer.loss, []
 
-    def spoiled(self, inputs):
-        loss, parts = original(self, inputs)
-        self.waits, self.calls = waits, getattr(self, "calls", -1) + 1
-        if self.calls == 120:
-            return loss * float("nan"), parts | {"loss": loss.detach() * float("nan"), "kl": torch.tensor(float("inf"))}
-        return loss, parts
+    def spoiled(self, batch):
+        calls.append(type(self))
+        loss, infinite = original(self, batch), torch.tensor(float("inf"))
+        return replace(loss, kl=infinite, penalties={"kl": infinite}) if len(calls) == 121 else loss
 
-    monkeypatch.setattr(Learner, "losses", spoiled)
+    monkeypatch.setattr(Trainer, "loss", spoiled)
+    monkeypatch.setattr("lddr.training.accelerator.FOUND_INF", ("cpu",) if asynchronous else ())
     with pytest.raises(UserError, match=r"diverged at step 120: kl is not finite; .*checkpoint.*lower learning rate"):
         run(config, tmp_path, QUIET)
+    assert set(calls) == {AsynchronousTrainer if asynchronous else Trainer}
     (folder,) = tmp_path.iterdir()
     assert not (folder / "scores.json").exists()
 
@@ -166,10 +167,10 @@ def test_every_line_of_the_log_is_the_mean_of_its_steps(steps, ends, tmp_path):
     lines = RunFolder(run(config, tmp_path, machine)).log
     assert [line["step"] for line in lines] == ends
     assert told == lines
-    learner = Learner(config, load_dataset("circles", 16), torch.device("cpu"))
-    feed = Feed(learner, load_dataset("circles", 16))
+    trainer = Trainer(config, load_dataset("circles", 16), torch.device("cpu"))
+    batches = Batches(trainer, load_dataset("circles", 16))
     torch.set_num_threads(1)
-    elbos = [learner.step(feed.inputs(step))["elbo"].item() for step in range(steps)]
+    elbos = [trainer.step(batches.batch(step))["elbo"].item() for step in range(steps)]
     for line, first, end in zip(lines, [0, *ends], ends, strict=False):
         assert line["elbo"] == pytest.approx(np.mean(elbos[first:end]), abs=1e-9)
 
@@ -205,15 +206,15 @@ def test_an_unwritable_place_is_a_sentence(tmp_path):
 
 def interrupted_after(monkeypatch, steps):
     """Let Ctrl-C come at that step of every training."""
-    original = Learner.update
+    original = Trainer.update
 
-    def update(learner, loss, inputs):
-        original(learner, loss, inputs)
-        learner.taken = getattr(learner, "taken", 0) + 1
-        if learner.taken == steps:
+    def update(trainer, loss, batch):
+        original(trainer, loss, batch)
+        trainer.taken = getattr(trainer, "taken", 0) + 1
+        if trainer.taken == steps:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Learner, "update", update)
+    monkeypatch.setattr(Trainer, "update", update)
 
 
 def test_ctrl_c_passes_whoever_catches_errors_and_says_how_to_go_on(tmp_path, monkeypatch):
@@ -247,23 +248,37 @@ def test_ctrl_c_at_the_last_step_finishes(tmp_path, monkeypatch):
 OFTEN = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.0)
 
 
-def half_done(out, monkeypatch, seed=0, meanwhile=None):
+def half_done(out, monkeypatch, seed=0, meanwhile=None, model="vae"):
     """A run that ends in an accident at step 150, with its config; `meanwhile` is done to its folder at step 120."""
-    config = configure("vae", "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
-    update = Learner.update
+    config = configure(model, "circles", "quick", **SETTINGS | {"steps": 200}, seed=seed)
+    update = Trainer.update
 
-    def fragile(self, loss, inputs):
+    def fragile(self, loss, batch):
         self.calls = getattr(self, "calls", -1) + 1
         if self.calls == 119 and meanwhile:
             meanwhile(out / config.run_name)
         if self.calls == 149:
             raise RuntimeError("an accident")
-        return update(self, loss, inputs)
+        return update(self, loss, batch)
 
     with monkeypatch.context() as patch, pytest.raises((RuntimeError, UserError)) as end:
-        patch.setattr(Learner, "update", fragile)
+        patch.setattr(Trainer, "update", fragile)
         run(config, out, OFTEN)
     return config, end.value
+
+
+@pytest.mark.parametrize("model", ["dvae", "qlae"])  # with buffers, and with weights
+def test_a_checkpoint_of_a_version_that_called_the_latent_a_family_is_resumed(model, tmp_path, monkeypatch):
+    config, _ = half_done(tmp_path / "older", monkeypatch, model=model)
+    folder = RunFolder(tmp_path / "older" / config.run_name)
+    found = checkpoint.load_newest(folder.checkpoints, pytest.fail)
+    older = {name.replace("vae.latent.", "vae.family."): tensor for name, tensor in found.tensors.items()}
+    assert older.keys() != found.tensors.keys()
+    shutil.rmtree(folder.checkpoints)
+    checkpoint.save(folder.checkpoints, found.step, older, found.facts)
+    again = checkpoint.load_newest(folder.checkpoints, pytest.fail)
+    assert again.tensors.keys() == found.tensors.keys()
+    assert content(run(config, tmp_path / "older", QUIET)) == content(run(config, tmp_path / "whole", QUIET))
 
 
 def test_a_checkpoint_of_another_seed_is_refused(tmp_path, monkeypatch):
@@ -319,9 +334,9 @@ def test_a_run_that_reads_its_losses_at_lines_and_checkpoints_alone_is_the_same(
     config = configure("factor-vae", "circles", "quick", **SETTINGS | {"steps": 1050, "discriminator_width": 20})
     machine = Machine(device="cpu", threads=1, quiet=True)
     whole = run(config, tmp_path / "looking", machine)
-    reads, read = [], Ledger.read
-    monkeypatch.setattr(Ledger, "read", lambda self: reads.append(read(self)) or reads[-1])
-    monkeypatch.setattr("lddr.training.learner.HEED_HALTED", ("cpu",))
+    reads, read = [], LossAverages.read
+    monkeypatch.setattr(LossAverages, "read", lambda self: reads.append(read(self)) or reads[-1])
+    monkeypatch.setattr("lddr.training.accelerator.FOUND_INF", ("cpu",))
     assert content(run(config, tmp_path / "blind", machine)) == content(whole)
     assert list(map(len, reads)) == [100] * 10 + [50]
 

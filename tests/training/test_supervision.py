@@ -10,11 +10,10 @@ from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.latents import latents
 from lddr.latents.categorical import Categorical
-from lddr.latents.family import latents
 from lddr.latents.gaussian import Gaussian
-from lddr.latents.targets import active_values, bins, normalised
-from lddr.networks.latent_layer import LatentLayer
+from lddr.latents.latent import active_values, bins, normalised, usual_supervision
 from lddr.training.supervision import Supervision
 
 
@@ -55,43 +54,43 @@ FACTORS = np.array([[0, 4], [2, 1], [1, 0]])
 
 @pytest.mark.parametrize("loss", ["bce", "l2"])
 def test_gaussian_risk_by_hand(loss):
-    family = Gaussian(num_latents=3)
-    latent = LatentLayer(family)(torch.randn(3, 6, generator=torch.Generator().manual_seed(0)))
+    latent = Gaussian(num_latents=3)
+    posterior = latent(torch.randn(3, 6, generator=torch.Generator().manual_seed(0)))
     targets = FACTORS / np.array([2, 4])
     assert np.allclose(normalised(FACTORS, SPACE), targets)
-    means = latent.mean[:, :2].numpy()
+    means = posterior.mean[:, :2].numpy()
     if loss == "l2":
         expected = ((means - targets) ** 2).sum(1).mean()
     else:
         guess = 1 / (1 + np.exp(-means))
         expected = -(targets * np.log(guess) + (1 - targets) * np.log(1 - guess)).sum(1).mean()
-    assert np.isclose(float(family.risk(loss, latent, family.targets(loss, FACTORS, SPACE))), expected, rtol=1e-5)
+    assert np.isclose(float(latent.risk(loss, posterior, latent.targets(loss, FACTORS, SPACE))), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "masked"])
 def test_categorical_risk_by_hand(loss):
-    layer = LatentLayer(Categorical(num_latents=3, num_categories=9))
-    layer.tie(loss, SPACE)
-    assert (layer.mask is None) == (loss == "cross-entropy")
-    latent = layer(torch.randn(3, 27, generator=torch.Generator().manual_seed(0)).requires_grad_())
+    latent = Categorical(num_latents=3, num_categories=9)
+    latent.mask_to_factors(loss, SPACE)
+    assert (latent.mask is None) == (loss == "cross-entropy")
+    posterior = latent(torch.randn(3, 27, generator=torch.Generator().manual_seed(0)).requires_grad_())
     chosen = np.rint(FACTORS * 8 / np.array([2, 4])).astype(int)
-    table = latent.parameters.detach()
+    table = posterior.parameters.detach().log()
     expected = -np.mean([sum(float(table[n, i, chosen[n, i]]) for i in range(2)) for n in range(3)])
-    risk = layer.family.risk(loss, latent, layer.family.targets(loss, FACTORS, SPACE))
+    risk = latent.risk(loss, posterior, latent.targets(loss, FACTORS, SPACE))
     assert np.isclose(risk.item(), expected, rtol=1e-5)
     risk.backward()
 
 
 def test_the_third_latent_is_neither_supervised_nor_masked():
-    layer = LatentLayer(Categorical(num_latents=3, num_categories=9))
-    layer.tie("masked", SPACE)
+    latent = Categorical(num_latents=3, num_categories=9)
+    latent.mask_to_factors("masked", SPACE)
     outputs = torch.randn(3, 27, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    targets = layer.family.targets("masked", FACTORS, SPACE)
-    layer.family.risk("masked", layer(outputs), targets).backward()
+    targets = latent.targets("masked", FACTORS, SPACE)
+    latent.risk("masked", latent(outputs), targets).backward()
     slopes = outputs.grad.unflatten(1, (3, 9))
     assert (slopes[:, 2] == 0).all()
     assert (slopes[:, :2] != 0).any()
-    assert layer.active[2].all()
+    assert latent.active[2].all()
 
 
 @pytest.mark.parametrize(
@@ -104,19 +103,19 @@ def test_the_third_latent_is_neither_supervised_nor_masked():
 )
 def test_mistakes_are_sentences(loss, latent, num_latents, dataset, sentence):
     with pytest.raises(UserError, match=sentence):
-        family = latents[latent](num_latents=num_latents)
-        Supervision(loss).check(family)
-        Supervision(loss).check_dataset(family, load_dataset(dataset))
+        choice = latents[latent](num_latents=num_latents)
+        Supervision(loss).check(choice)
+        Supervision(loss).check_dataset(choice, load_dataset(dataset))
 
 
 def test_images_without_factors_cannot_supervise():
     with pytest.raises(UserError, match="has no factors to supervise with"):
-        Supervision("bce").check_dataset(Gaussian(), ArrayDataset(np.zeros((4, 16, 16), np.uint8)))
+        Supervision("bce").check_dataset(latents["gaussian"](), ArrayDataset(np.zeros((4, 16, 16), np.uint8)))
 
 
 def test_more_labels_than_images_are_a_sentence():
     with pytest.raises(UserError, match="2000 labels are more than the 1600 images of circles"):
-        Supervision("bce", labels=2000).check_dataset(Gaussian(), load_dataset("circles", 16))
+        Supervision("bce", labels=2000).check_dataset(latents["gaussian"](), load_dataset("circles", 16))
 
 
 def labelled_in_part(rows, factors=SPACE.factors):
@@ -138,7 +137,7 @@ def test_of_partly_labelled_images_each_labelled_one_is_drawn_once():
     assert len(set(some.tolist())) == 3
     assert set(some.tolist()) < set(LABELLED)
     with pytest.raises(UserError, match=r"7 labels are more than the 6 labelled images of array-.*; lower labels"):
-        Supervision("bce", labels=7).check_dataset(Gaussian(), dataset)
+        Supervision("bce", labels=7).check_dataset(latents["gaussian"](), dataset)
 
 
 def test_all_images_of_a_labelled_set_are_drawn_once_if_all_are_wanted():
@@ -146,22 +145,21 @@ def test_all_images_of_a_labelled_set_are_drawn_once_if_all_are_wanted():
     assert np.array_equal(np.sort(np.concatenate(Supervision("bce", labels=1600).split(dataset))), np.arange(1600))
 
 
-@pytest.mark.parametrize(("latent", "loss"), [(name, loss) for name in latents for loss in latents[name].supervisions])
-def test_the_risk_is_of_known_labels_only(latent, loss):
+@pytest.mark.parametrize(("name", "loss"), [(name, loss) for name in latents for loss in latents[name].supervisions])
+def test_the_risk_is_of_known_labels_only(name, loss):
     """The sum over the known factors of an image, mean over images; nothing unknown has a gradient."""
-    family = latents[latent](num_latents=3)
-    layer = LatentLayer(family)
-    layer.tie(loss, SPACE)
-    size = 3 * family.outputs_per_latent
-    outputs = torch.randn(len(FACTORS), size, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    targets, known = family.targets(loss, FACTORS, SPACE), torch.tensor([[True, False], [False, True], [True, True]])
-    posterior = layer(outputs)
-    errors = family.errors(loss, posterior, targets)
-    risk = family.risk(loss, posterior, targets, known)
+    latent = latents[name](num_latents=3).build()
+    latent.mask_to_factors(loss, SPACE)
+    generator = torch.Generator().manual_seed(0)
+    outputs = torch.randn(len(FACTORS), latent.num_parameters, generator=generator).requires_grad_()
+    targets, known = latent.targets(loss, FACTORS, SPACE), torch.tensor([[True, False], [False, True], [True, True]])
+    posterior = latent(outputs)
+    errors = latent.errors(loss, posterior, targets)
+    risk = latent.risk(loss, posterior, targets, known)
     expected = (errors[0, 0] + errors[1, 1] + errors[2, 0] + errors[2, 1]) / 3
     assert risk.item() == pytest.approx(expected.item())
     whole = torch.ones_like(known)
-    assert family.risk(loss, posterior, targets, whole) == family.risk(loss, posterior, targets) == errors.sum(1).mean()
+    assert latent.risk(loss, posterior, targets, whole) == latent.risk(loss, posterior, targets) == errors.sum(1).mean()
     (slopes,) = torch.autograd.grad(risk, outputs)
     slopes = slopes.unflatten(1, (3, -1))
     assert (slopes[0, 1] == 0).all()
@@ -169,10 +167,10 @@ def test_the_risk_is_of_known_labels_only(latent, loss):
     assert all((slopes[image, factor] != 0).any() for image, factor in ((0, 0), (1, 1), (2, 0), (2, 1)))
 
 
-def test_the_usual_loss_of_every_family():
-    assert {name: latents[name].usual_supervision() for name in latents} == {
-        "gaussian": "bce", "categorical": "masked", "codebook": "masked", "fsq": "l2", "quantised": "l2",
-    }  # fmt: skip
+def test_the_usual_loss_of_every_latent():
+    usual = {"gaussian": "bce", "categorical": "masked", "codebook": "masked", "fsq": "l2", "quantised": "l2"}
+    assert {name: usual_supervision(latents[name]) for name in latents} == usual
+    assert {name: latents[name].cls.usual_supervision() for name in latents} == usual
 
 
 def rows_of(dataset, supervision):
@@ -195,9 +193,9 @@ def test_guessing_categories_is_the_cross_entropy_of_their_frequencies(rows):
 @pytest.mark.parametrize(("latent", "loss"), [("gaussian", "bce"), ("gaussian", "l2"), ("fsq", "l2")])
 def test_guessing_numbers_is_the_risk_of_their_mean(latent, loss):
     dataset, supervision = labelled_in_part(np.tile(ROWS, (5, 1))), Supervision(loss, labels=30, validation_share=0.4)
-    family = latents[latent](num_latents=3)
+    module = latents[latent](num_latents=3).build()
     train, validation = rows_of(dataset, supervision)
-    low, high = (0, 1) if latent == "gaussian" else (family.low, family.high)
+    low, high = (0, 1) if latent == "gaussian" else (module.low, module.high)
     expected = 0.0
     for factor, size in enumerate(SPACE.sizes):
         places = np.linspace(low, high, size)
@@ -205,7 +203,7 @@ def test_guessing_numbers_is_the_risk_of_their_mean(latent, loss):
         asked = places[validation[:, factor][validation[:, factor] >= 0]]
         entropy = -(asked * np.log(mean) + (1 - asked) * np.log(1 - mean)) if loss == "bce" else (asked - mean) ** 2
         expected += entropy.sum() / len(validation)
-    found = supervision.guessing(family, dataset)
+    found = supervision.guessing(module, dataset)
     assert found == {"validation_risk_guessing": pytest.approx(expected, rel=1e-5)}
 
 

@@ -9,7 +9,7 @@ import torch
 from torch.distributions import Normal
 from torch.nn import functional
 
-from lddr import terms
+from lddr import losses
 from tests.exact import exact_total_correlation
 
 BATCH, LATENTS, CATEGORIES = 5, 3, 4
@@ -24,7 +24,7 @@ def normal(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def permuted_latents(z: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    return terms.permute_latents(z, terms.permutations(z.shape, generator))
+    return losses.permute_latents(z, losses.permutations(z.shape, generator))
 
 
 def posterior(kind: str, latents: int, categories: int, batch: int = 8) -> torch.Tensor:
@@ -63,7 +63,7 @@ KINDS = pytest.mark.parametrize("kind", ["independent", "mixed", "dependent"])
 
 def test_gaussian_cross_densities_are_those_of_torch():
     z, mean, log_variance = normal(BATCH, LATENTS), normal(BATCH, LATENTS, seed=1), normal(BATCH, LATENTS, seed=2)
-    cross = terms.gaussian_cross_log_density(z, mean, log_variance)
+    cross = losses.gaussian_cross_log_density(z, mean, log_variance)
     assert cross.shape == (BATCH, BATCH, LATENTS)
     for sample, image, latent in np.ndindex(*cross.shape):
         density = Normal(mean[image, latent], (log_variance[image, latent] / 2).exp())
@@ -73,8 +73,8 @@ def test_gaussian_cross_densities_are_those_of_torch():
 def test_categorical_cross_probabilities_of_hard_samples_are_looked_up_and_of_soft_ones_averaged():
     table = normal(BATCH, LATENTS, CATEGORIES).log_softmax(-1)
     soft = normal(BATCH, LATENTS, CATEGORIES, seed=1).softmax(-1)
-    hard = terms.categorical_cross_log_probability(terms.straight_through(soft), table, None)
-    relaxed = terms.categorical_cross_log_probability(soft, table, None)
+    hard = losses.categorical_cross_log_probability(losses.straight_through(soft), table, None)
+    relaxed = losses.categorical_cross_log_probability(soft, table, None)
     for sample, image, latent in np.ndindex(BATCH, BATCH, LATENTS):
         assert hard[sample, image, latent] == table[image, latent, soft[sample, latent].argmax()]
         torch.testing.assert_close(relaxed[sample, image, latent], (soft[sample, latent] * table[image, latent]).sum())
@@ -83,9 +83,9 @@ def test_categorical_cross_probabilities_of_hard_samples_are_looked_up_and_of_so
 def test_masked_categories_are_left_out_of_cross_probabilities():
     active = torch.tensor([[True, False, True, True], [False, True, False, False], [True, True, False, True]])
     logits, noise = normal(BATCH, LATENTS, CATEGORIES), normal(BATCH, LATENTS, CATEGORIES, seed=1)
-    soft = terms.gumbel_softmax(logits, noise, 1.0, active)
-    table = terms.masked_log_softmax(logits, active)
-    cross = terms.categorical_cross_log_probability(soft, table, active)
+    soft = losses.gumbel_softmax(logits, noise, 1.0, active)
+    table = losses.masked_log_softmax(logits, active)
+    cross = losses.categorical_cross_log_probability(soft, table, active)
     for sample, image, latent in np.ndindex(BATCH, BATCH, LATENTS):
         kept = active[latent]
         expected = (soft[sample, latent, kept] * table[image, latent, kept]).sum()
@@ -118,9 +118,9 @@ def test_the_estimate_is_exact_in_expectation(latents, categories, kind):
     batch, expected = len(probabilities), 0.0
     for combination in all_combinations(latents, categories):  # E over z ~ q(z): every z, weighted by q(z)
         sample = combination.expand(batch, -1, -1)
-        cross = terms.categorical_cross_log_probability(sample, probabilities.log(), None)
+        cross = losses.categorical_cross_log_probability(sample, probabilities.log(), None)
         weight = (probabilities * combination).sum(-1).prod(-1).mean()
-        expected += (weight * terms.total_correlation(cross)).item()
+        expected += (weight * losses.total_correlation(cross)).item()
     assert expected == pytest.approx(exact_total_correlation(probabilities).item(), abs=1e-12)
 
 
@@ -129,10 +129,10 @@ def test_the_estimate_is_exact_in_expectation(latents, categories, kind):
 def test_the_estimate_from_draws_has_the_right_mean(latents, categories, kind):
     probabilities = posterior(kind, latents, categories)
     logits, estimates = probabilities.log().repeat(25, 1, 1), []  # more samples of the same aggregate posterior
-    for gumbel in terms.gumbel_noise((160, *logits.shape), seeded(3), dtype=torch.float64):
-        sample = terms.straight_through(terms.gumbel_softmax(logits, gumbel, 1.0))
-        cross = terms.categorical_cross_log_probability(sample, logits, None)
-        estimates.append(terms.total_correlation(cross).item())
+    for gumbel in losses.gumbel_noise((160, *logits.shape), seeded(3), dtype=torch.float64):
+        sample = losses.straight_through(losses.gumbel_softmax(logits, gumbel, 1.0))
+        cross = losses.categorical_cross_log_probability(sample, logits, None)
+        estimates.append(losses.total_correlation(cross).item())
     bound = 4 * np.std(estimates) / math.sqrt(len(estimates)) + 1e-12
     assert bound < 0.05
     assert np.mean(estimates) == pytest.approx(exact_total_correlation(probabilities).item(), abs=bound)
@@ -147,7 +147,7 @@ def test_gaussian_total_correlation_is_that_of_the_integral():
     integral = ((joint * (joint / product).log()).sum() * (axis[1] - axis[0]) ** 2).item()
     mean, log_variance = mean.repeat(50, 1), log_variance.repeat(50, 1)  # the same aggregate posterior
     estimates = [
-        terms.total_correlation(terms.gaussian_cross_log_density(z, mean, log_variance)).item()
+        losses.total_correlation(losses.gaussian_cross_log_density(z, mean, log_variance)).item()
         for z in mean + (log_variance / 2).exp() * normal(400, 100, 2)
     ]
     bound = 4 * np.std(estimates) / math.sqrt(len(estimates))
@@ -157,14 +157,14 @@ def test_gaussian_total_correlation_is_that_of_the_integral():
 
 def test_gaussian_posteriors_that_ignore_the_image_have_none():
     mean, log_variance = normal(1, LATENTS).expand(BATCH, -1), normal(1, LATENTS, seed=1).expand(BATCH, -1)
-    cross = terms.gaussian_cross_log_density(normal(BATCH, LATENTS, seed=2), mean, log_variance)
-    assert terms.total_correlation(cross).item() == pytest.approx(0, abs=1e-12)
+    cross = losses.gaussian_cross_log_density(normal(BATCH, LATENTS, seed=2), mean, log_variance)
+    assert losses.total_correlation(cross).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_gaussian_posteriors_far_apart_have_all_there_is():
     mean = 1000.0 * torch.arange(BATCH).double()[:, None].expand(-1, LATENTS)
-    cross = terms.gaussian_cross_log_density(mean, mean, torch.zeros_like(mean))
-    assert terms.total_correlation(cross).item() == pytest.approx((LATENTS - 1) * math.log(BATCH))
+    cross = losses.gaussian_cross_log_density(mean, mean, torch.zeros_like(mean))
+    assert losses.total_correlation(cross).item() == pytest.approx((LATENTS - 1) * math.log(BATCH))
 
 
 def test_the_minibatch_weighted_estimator_differs_by_the_constant_of_the_docstring():
@@ -172,7 +172,7 @@ def test_the_minibatch_weighted_estimator_differs_by_the_constant_of_the_docstri
     log_joint = (cross.sum(-1).exp().sum(1) / (images * BATCH)).log()
     log_marginals = (cross.exp().sum(1) / (images * BATCH)).log().sum(-1)
     weighted = (log_joint - log_marginals).mean().item()
-    assert weighted == pytest.approx(terms.total_correlation(cross).item() + (LATENTS - 1) * math.log(images))
+    assert weighted == pytest.approx(losses.total_correlation(cross).item() + (LATENTS - 1) * math.log(images))
 
 
 # DIP
@@ -180,13 +180,13 @@ def test_the_minibatch_weighted_estimator_differs_by_the_constant_of_the_docstri
 
 def test_covariance_is_that_of_numpy_divided_by_the_batch_size():
     codes = normal(BATCH, LATENTS) + 3
-    np.testing.assert_allclose(terms.covariance(codes).numpy(), np.cov(codes.numpy().T, bias=True))
+    np.testing.assert_allclose(losses.covariance(codes).numpy(), np.cov(codes.numpy().T, bias=True))
 
 
 def test_squared_correlations_are_those_of_numpy():
     left, right = normal(BATCH, 3), normal(BATCH, 2, seed=1)
     left[:, 2] = 7 - 2 * right[:, 1]
-    found = terms.squared_correlations(1 + 10 * left, right)
+    found = losses.squared_correlations(1 + 10 * left, right)
     whole = np.corrcoef(left.numpy().T, right.numpy().T)
     np.testing.assert_allclose(found.numpy(), whole[:3, 3:] ** 2, rtol=1e-6, atol=1e-9)
     assert found[2, 1].item() == pytest.approx(1)
@@ -194,7 +194,7 @@ def test_squared_correlations_are_those_of_numpy():
 
 def test_a_constant_is_correlated_with_nothing_and_has_a_gradient():
     left = torch.zeros(BATCH, 2, dtype=torch.float64, requires_grad=True)
-    terms.squared_correlations(left, normal(BATCH, 3)).sum().backward()
+    losses.squared_correlations(left, normal(BATCH, 3)).sum().backward()
     assert torch.equal(left.grad, torch.zeros_like(left))
 
 
@@ -203,8 +203,8 @@ def test_dip_penalty_is_that_of_a_loop():
     for row, column in np.ndindex(LATENTS, LATENTS):
         entry = matrix[row, column].item()
         expected += 7.0 * (entry - 1) ** 2 if row == column else 3.0 * entry**2
-    assert terms.dip_penalty(matrix, 3.0, 7.0).item() == pytest.approx(expected)
-    assert terms.dip_penalty(torch.eye(LATENTS), 3.0, 7.0) == 0
+    assert losses.dip_penalty(matrix, 3.0, 7.0).item() == pytest.approx(expected)
+    assert losses.dip_penalty(torch.eye(LATENTS), 3.0, 7.0) == 0
 
 
 # FactorVAE
@@ -240,15 +240,15 @@ def test_permuting_repeats_with_its_generator_and_leaves_z_alone():
 def test_density_ratio_of_the_perfect_discriminator_is_the_log_ratio():
     joint, product = torch.rand(6, generator=seeded()), torch.rand(6, generator=seeded(1))
     logits = torch.stack([joint.log(), product.log()], 1) + 5  # a common constant does not matter
-    torch.testing.assert_close(terms.density_ratio(logits), (joint / product).log().mean())
+    torch.testing.assert_close(losses.density_ratio(logits), (joint / product).log().mean())
 
 
 def test_discriminator_loss_is_the_mean_of_two_cross_entropies():
     joint, permuted = 3 * normal(7, 2), 3 * normal(9, 2, seed=1)
     expected = functional.cross_entropy(joint, torch.zeros(7).long()) / 2
     expected += functional.cross_entropy(permuted, torch.ones(9).long()) / 2
-    torch.testing.assert_close(terms.discriminator_loss(joint, permuted), expected)
-    assert terms.discriminator_loss(torch.zeros(4, 2), torch.zeros(4, 2)).item() == pytest.approx(math.log(2))
+    torch.testing.assert_close(losses.discriminator_loss(joint, permuted), expected)
+    assert losses.discriminator_loss(torch.zeros(4, 2), torch.zeros(4, 2)).item() == pytest.approx(math.log(2))
 
 
 def test_the_discriminator_learns_from_both_samples_and_the_encoder_from_neither():
@@ -256,8 +256,8 @@ def test_the_discriminator_learns_from_both_samples_and_the_encoder_from_neither
     discriminator = normal(LATENTS, 2, seed=1).requires_grad_()
     permuted = permuted_latents(z, seeded())
     assert not permuted.requires_grad
-    terms.discriminator_loss(z.detach() @ discriminator, permuted @ discriminator).backward()
+    losses.discriminator_loss(z.detach() @ discriminator, permuted @ discriminator).backward()
     assert z.grad is None
     assert (discriminator.grad != 0).all()
-    terms.density_ratio(z @ discriminator.detach()).backward()
+    losses.density_ratio(z @ discriminator.detach()).backward()
     assert (z.grad != 0).all()

@@ -3,13 +3,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lddr import terms
-from lddr.networks.pixel_loss import reconstruction_to_learn_by
+from lddr import losses
+from lddr.likelihoods.bernoulli import Bernoulli
+
+LIKELIHOOD = Bernoulli()
 
 
 def both(logits, images, weight=1.0):
     """Value and gradient in one visit, and those of the plain formula."""
-    for function in (reconstruction_to_learn_by, terms.bernoulli_reconstruction):
+    for function in (LIKELIHOOD, losses.bernoulli_reconstruction):
         leaf = logits.clone().requires_grad_()
         value = function(leaf, images)
         (weight * value).backward()
@@ -33,19 +35,19 @@ def test_pictures_that_are_certain_cost_nothing_and_wrong_ones_their_logit():
     (value, gradient), _ = both(certain, images)
     assert value == 0
     assert not gradient.any()
-    assert reconstruction_to_learn_by(-certain, images) == 4 * 200
+    assert LIKELIHOOD(-certain, images) == 4 * 200
 
 
 def test_single_precision_agrees_with_double():
     generator = torch.Generator().manual_seed(0)
     logits, images = 8 * torch.randn(8, 3, 16, 16, generator=generator), torch.rand(8, 3, 16, 16, generator=generator)
-    value = reconstruction_to_learn_by(logits, images)
-    assert value.item() == pytest.approx(terms.bernoulli_reconstruction(logits.double(), images.double()).item(), 1e-5)
+    value = LIKELIHOOD(logits, images)
+    assert value.item() == pytest.approx(losses.bernoulli_reconstruction(logits.double(), images.double()).item(), 1e-5)
 
 
 def test_what_is_no_number_stays_none():
     logits = torch.tensor([[[[float("nan"), 1.0]]]], requires_grad=True)
-    assert reconstruction_to_learn_by(logits, torch.zeros(1, 1, 1, 2)).isnan()
+    assert LIKELIHOOD(logits, torch.zeros(1, 1, 1, 2)).isnan()
 
 
 def test_it_stays_in_channels_last():
@@ -57,4 +59,4 @@ def test_it_stays_in_channels_last():
 def test_half_precision_takes_the_plain_way():
     logits = torch.randn(2, 1, 4, 4).bfloat16()
     images = torch.rand(2, 1, 4, 4)
-    assert torch.equal(reconstruction_to_learn_by(logits, images), terms.bernoulli_reconstruction(logits, images))
+    assert torch.equal(LIKELIHOOD(logits, images), losses.bernoulli_reconstruction(logits, images))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from lddr import terms
-from lddr.terms import DISTANCE
+from lddr import losses
+from lddr.losses import DISTANCE
 
 
 def normal(*shape, seed=0):
@@ -18,7 +18,7 @@ def normal(*shape, seed=0):
 
 
 def information(z):
-    return terms.multi_information(z, terms.deviation(z)).item()
+    return losses.multi_information(z, losses.deviation(z)).item()
 
 
 def silverman(batch, latents):
@@ -48,7 +48,7 @@ def expected_of_normals(covariance, batch):
 @pytest.mark.parametrize(("batch", "latents"), [(2, 1), (7, 2), (16, 5)])
 def test_multi_information_is_that_of_loops_over_scipys_densities(batch, latents):
     z, deviation = normal(batch, latents) * torch.arange(1.0, latents + 1), torch.rand(latents).double() + 0.5
-    assert math.isclose(terms.multi_information(z, deviation).item(), by_loops(z.numpy(), deviation.numpy()))
+    assert math.isclose(losses.multi_information(z, deviation).item(), by_loops(z.numpy(), deviation.numpy()))
 
 
 def test_its_marginals_and_joint_are_scipys_kernel_estimates():
@@ -58,7 +58,7 @@ def test_its_marginals_and_joint_are_scipys_kernel_estimates():
     points = z[:, 0].numpy()
     deviation = z.std(0, correction=0)
     expected = joint.logpdf(points).mean() - marginal.logpdf(points).mean()
-    assert math.isclose(terms.multi_information(z, deviation).item(), expected, rel_tol=1e-9)
+    assert math.isclose(losses.multi_information(z, deviation).item(), expected, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9, 0.99])
@@ -88,7 +88,7 @@ def test_multi_information_does_not_know_order_scale_or_place(seed, batch, laten
 
 def test_a_deviation_of_nothing_has_no_slope():
     codes = torch.tensor([[1.0, 2.0], [1.0, 3.0]], requires_grad=True)
-    found = terms.deviation(codes)
+    found = losses.deviation(codes)
     assert torch.allclose(found, torch.tensor([1e-6, 0.5]), atol=2e-7)
     (slope,) = torch.autograd.grad(found.sum(), codes)
     assert torch.equal(slope, torch.tensor([[0.0, -0.5], [0.0, 0.5]]))
@@ -111,8 +111,8 @@ def variances(function, z, deviation, seeds):
     """Mean over directions, images and outputs of half the squared difference of two second differences, by kind."""
     total = torch.zeros(2, dtype=torch.float64)
     for seed in range(seeds):
-        drawn = terms.directions(z.shape, torch.Generator().manual_seed(seed)).double()
-        around = terms.neighbours(z, deviation, drawn).unflatten(0, (2, 2, 2, -1))
+        drawn = losses.directions(z.shape, torch.Generator().manual_seed(seed)).double()
+        around = losses.neighbours(z, deviation, drawn).unflatten(0, (2, 2, 2, -1))
         second = (function(around).sum(2) - 2 * function(z)) / DISTANCE**2
         total += second.var(1).mean((1, 2)) / seeds
     return total
@@ -133,22 +133,22 @@ def test_the_variances_are_twice_the_squared_entries_of_the_hessian_by_autograd(
 
 def test_the_ratio_is_that_of_the_variances():
     z, deviation = normal(6, 4), torch.ones(4).double()
-    drawn = terms.directions(z.shape, torch.Generator().manual_seed(0)).double()
+    drawn = losses.directions(z.shape, torch.Generator().manual_seed(0)).double()
     mixed, whole = variances(smooth, z, deviation, seeds=1)
-    assert torch.isclose(terms.hessian_ratio(smooth(terms.neighbours(z, deviation, drawn))), mixed / whole)
+    assert torch.isclose(losses.hessian_ratio(smooth(losses.neighbours(z, deviation, drawn))), mixed / whole)
 
 
 def test_latents_that_add_up_cost_nothing_and_a_flat_decoder_neither():
     z, deviation = normal(6, 4), torch.ones(4).double()
-    around = terms.neighbours(z, deviation, terms.directions(z.shape, torch.Generator().manual_seed(0)).double())
-    assert terms.hessian_ratio(around**2) < 1e-20  # no entry off the diagonal
-    assert terms.hessian_ratio(around @ normal(4, 3)) < 1e-10  # no curvature: 0 / 1e-10
+    around = losses.neighbours(z, deviation, losses.directions(z.shape, torch.Generator().manual_seed(0)).double())
+    assert losses.hessian_ratio(around**2) < 1e-20  # no entry off the diagonal
+    assert losses.hessian_ratio(around @ normal(4, 3)) < 1e-10  # no curvature: 0 / 1e-10
     mixed = around[:, :1] * around[:, 1:2]
-    assert terms.hessian_ratio(mixed) > 0.1
+    assert losses.hessian_ratio(mixed) > 0.1
 
 
 def test_directions_are_signs_and_normal_numbers():
-    signs, normals = terms.directions((500, 10), torch.Generator().manual_seed(0))
+    signs, normals = losses.directions((500, 10), torch.Generator().manual_seed(0))
     assert set(signs.unique().tolist()) == {-1.0, 1.0}
     assert abs(signs.mean()) < 0.03
     assert stats.kstest(normals.flatten(), "norm").pvalue > 1e-3

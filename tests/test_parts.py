@@ -1,0 +1,253 @@
+"""Parts declare their settings in their constructors; lddr's own are read from their files, without importing them."""
+
+import copy
+import pickle
+import subprocess
+import sys
+from typing import Annotated, Literal
+
+import pytest
+import torch
+from torch import nn
+
+import lddr
+from lddr.config import Config, all_settings, configure
+from lddr.errors import UserError
+from lddr.latents import latents
+from lddr.latents.categorical import Categorical
+from lddr.likelihoods import likelihoods
+from lddr.networks import build, decoders, encoders
+from lddr.objectives import objectives
+from lddr.parts import Choice, Part, Parts, _inspected, _read
+from lddr.settings import Rule, Setting, claims
+
+REGISTRIES = (latents, objectives, likelihoods, encoders, decoders)
+PARTS = {f"{registry.kind} {name}": registry[name] for registry in REGISTRIES for name in registry}
+CHOICES = {title: part for title, part in PARTS.items() if part.kind in ("latent", "objective", "likelihood")}
+
+
+def part_of(name):
+    return pytest.mark.parametrize("part", name.values(), ids=name)
+
+
+@part_of(PARTS)
+def test_what_is_read_from_a_file_is_what_inspection_finds(part):
+    found = _inspected(part.kind, part.name, part.cls)
+    assert list(found.rules.items()) == list(part.rules.items())
+    assert (found.module, found.class_name) == (part.module, part.class_name)
+    own = {name: value for name, value in found.constants.items() if name != "name" and not hasattr(nn.Module, name)}
+    assert own == part.constants
+
+
+@part_of(PARTS)
+def test_a_part_names_its_class(part):
+    assert part.cls.name == part.name
+    assert issubclass(part.cls, nn.Module)
+    assert part.cls.__doc__
+
+
+@part_of(CHOICES)
+def test_a_choice_builds_the_module_with_its_settings(part):
+    module = part().build()
+    assert type(module) is part.cls
+    assert module.settings == {name: rule.default for name, rule in part.rules.items()}
+    assert type(part.cls()) is part.cls  # all settings have defaults
+    assert all(rule.help.endswith(".") for rule in part.rules.values())
+    assert set(part.rules) <= set(all_settings())
+
+
+@part_of(CHOICES)
+def test_choices_are_equal_hashable_and_can_be_pickled_and_copied(part):
+    one, same = part(), part(**{name: rule.default for name, rule in part.rules.items()})
+    assert one == same
+    assert hash(one) == hash(same)
+    assert len({one, same}) == 1
+    for other in (pickle.loads(pickle.dumps(one)), copy.copy(one), copy.deepcopy(one)):
+        assert (other, hash(other), repr(other)) == (one, hash(one), repr(one))
+        assert other.part == part
+    assert one != part.name
+
+
+def test_choices_with_other_settings_or_of_other_parts_differ():
+    three = latents["categorical"](num_latents=3)
+    assert three != latents["categorical"](num_latents=4)
+    assert three != latents["codebook"](num_latents=3)
+    assert latents["gaussian"]() != likelihoods["gaussian"]()
+    assert three == latents["categorical"](num_latents="3")  # in the setting's own type
+
+
+def test_a_whole_config_can_be_pickled():
+    config = configure("factor-dvae", "circles", supervision="masked", labels=20, likelihood="laplace", scale=0.2)
+    assert pickle.loads(pickle.dumps(config)) == config
+    assert hash(pickle.loads(pickle.dumps(config))) == hash(config)
+    assert Config.from_dict(config.as_dict()) == config
+
+
+def test_the_settings_and_constants_of_a_choice_are_its_attributes():
+    choice = latents["categorical"](num_categories=5)
+    assert (choice.name, choice.num_latents, choice.num_categories) == ("categorical", 10, 5)
+    assert (choice.title, choice.is_discrete, choice.masking) == ("categorical", True, ("masked",))
+    assert choice.changes() == {"num_categories": 5}
+    assert choice.changes({"num_categories": 5, "num_latents": 6}) == {"num_latents": 10}
+    assert choice.changed(num_latents=2) == latents["categorical"](num_categories=5, num_latents=2)
+    assert choice.as_dict()["name"] == "categorical"
+    assert repr(choice).startswith("categorical(num_latents=10, num_categories=5, low=-1.0")
+    with pytest.raises(AttributeError, match="the latent 'categorical' has no constant 'sharpness'"):
+        _ = choice.sharpness
+    with pytest.raises(TypeError, match="the latent 'categorical' has no setting 'sharpness'"):
+        latents["categorical"](sharpness=1)
+    with pytest.raises(TypeError):
+        choice.settings["num_latents"] = 3
+
+
+WRONG = [
+    ("latent", "categorical", {"num_latents": 0}, "num_latents must be at least 1, not 0"),
+    ("latent", "categorical", {"num_categories": 1.5}, "num_categories must be a whole number, not 1.5"),
+    ("latent", "codebook", {"sharpness": 0}, "sharpness must be more than 0, not 0.0"),
+    ("latent", "fsq", {"bound": "shifte"}, "bound must be one of symmetric, shifted, not 'shifte'; did you mean 'shifted'?"),
+    ("objective", "beta", {"beta": -1}, "beta must be at least 0, not -1.0"),
+    ("objective", "factor", {"discriminator_beta1": 1}, "discriminator_beta1 must be at most 0.9999, not 1.0"),
+    ("likelihood", "gaussian", {"learn_scale": "perhaps"}, "learn_scale must be true or false, not 'perhaps'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "settings", "sentence"), WRONG)
+def test_values_out_of_range_are_refused_by_choices_and_constructors_alike(kind, name, settings, sentence):
+    part = PARTS[f"{kind} {name}"]
+    for make in (part, part.cls):
+        with pytest.raises(UserError) as error:
+            make(**settings)
+        assert str(error.value) == sentence
+
+
+def test_settings_may_be_given_in_order_and_are_converted():
+    latent = Categorical("3", 8.0)
+    assert (latent.num_latents, latent.num_categories) == (3, 8)
+    assert latent.settings["num_categories"] == 8
+    assert type(latent.settings["num_categories"]) is int
+    with pytest.raises(TypeError):
+        Categorical(sharpness=3)
+
+
+def test_classes_are_found_in_their_package():
+    assert lddr.latents.Categorical is Categorical
+    assert lddr.objectives.Beta(beta=2).beta == 2
+    assert lddr.likelihoods.Bernoulli.name == "bernoulli"
+    with pytest.raises(AttributeError, match=r"module 'lddr.latents' has no attribute 'Nonsense'"):
+        _ = lddr.latents.Nonsense
+
+
+def test_a_part_of_a_plugin_is_inspected():
+    registry = Parts("gadget", "lddr.likelihoods")  # nothing there is registered as a gadget
+
+    class Base(nn.Module):
+        colour = "red"
+
+        def __init__(self, size: int) -> None:
+            super().__init__()
+            self.size = size
+
+    @registry.register("lamp")
+    class Lamp(Base):
+        """Shines."""
+
+        title = "Lamp"
+
+        def __init__(
+            self,
+            lamp_size: Annotated[int, Setting("How large.", at_least=1)] = 3,
+            lamp_mode: Annotated[Literal["dim", "bright"], Setting("How bright.")] = "dim",
+            wires: int = 2,
+        ) -> None:
+            super().__init__(lamp_size)
+            self.mode, self.wires = lamp_mode, wires
+
+    part = registry["lamp"]
+    assert isinstance(part, Part)
+    assert part.rules == {
+        "lamp_size": Rule(3, "How large.", int, at_least=1),
+        "lamp_mode": Rule("dim", "How bright.", str, choices=("dim", "bright")),
+    }
+    assert (part.title, part.colour) == ("Lamp", "red")
+    assert Lamp.name == "lamp"
+    assert isinstance(part(lamp_size=4), Choice)
+    lamp = Lamp("4", wires=5)
+    assert (lamp.size, lamp.mode, lamp.wires) == (4, "dim", 5)
+    assert lamp.settings == {"lamp_size": 4, "lamp_mode": "dim"}
+    with pytest.raises(UserError, match="lamp_size must be at least 1, not 0"):
+        Lamp(0)
+    with pytest.raises(ValueError, match="two gadgets are called 'lamp'"):
+        registry.register("lamp")(Lamp)
+
+
+def test_a_setting_of_a_plugin_cannot_take_a_name_that_is_in_use():
+    registry = Parts("gizmo", "lddr.likelihoods")
+    assert "num_latents" in claims._parts
+
+    class Clash(nn.Module):
+        def __init__(self, num_latents: Annotated[int, Setting("Not of a latent.")] = 3) -> None:
+            super().__init__()
+
+    with pytest.raises(ValueError, match=r"the setting 'num_latents' of .*Clash is taken by latent \(int\)"):
+        registry.register("clash")(Clash)
+
+
+def test_files_are_read_with_base_classes_and_keyword_only_settings(tmp_path, monkeypatch):
+    """Without running them: a file that could not be imported is read all the same."""
+    home = tmp_path / "things_of_somebody"
+    home.mkdir()
+    (home / "__init__.py").touch()
+    (home / "one.py").write_text(
+        "import no_such_module_anywhere\n"
+        "class Base:\n"
+        "    colour, shape = 'red', 'round'\n"
+        "    size: int = 3\n"
+        "    made = object()\n"
+        "    def __init__(self, reach: Annotated[float, Setting('How far.', above=0)] = 1.5) -> None: ...\n"
+    )
+    (home / "two.py").write_text(
+        "@things.register('second')\n"
+        "class Second(Base):\n"
+        "    size = 4\n"
+        "@others.register('third')\n"
+        "class Third(Base): ...\n"
+        "@things.register('fourth')\n"
+        "class Fourth(Base):\n"
+        "    def __init__(self, plain, other: int = 3, *, depth: Annotated[int, Setting('How deep.')] = 2) -> None: ...\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    second, fourth = _read("thing", "things_of_somebody")
+    assert (second.name, second.module, second.class_name) == ("second", "things_of_somebody.two", "Second")
+    assert second.rules == {"reach": Rule(1.5, "How far.", float, above=0)}
+    assert second.constants == {"size": 4}
+    assert fourth.rules == {"depth": Rule(2, "How deep.", int)}
+    assert fourth.constants == {"size": 3}
+
+
+def test_a_home_that_is_missing_is_a_sentence():
+    with pytest.raises(UserError, match="the package lddr.no_such_home is incomplete; install lddr again"):
+        list(Parts("shelf", "lddr.no_such_home"))
+
+
+def test_networks_get_the_settings_that_their_constructors_name():
+    encoder = build(encoders["convolution"], (16, 16, 1), 6, width=4, kernels=(4, 4), depth=9)
+    assert encoder(torch.zeros(2, 1, 16, 16)).shape == (2, 6)
+
+
+LIST = """
+import sys
+from lddr.cli import main
+from lddr.config import all_settings, configure
+main(["models"])
+main(["models", "--markdown"])
+all_settings()
+configure("factor-dvae", "circles", gamma=3, likelihood="laplace").run_name
+print(sorted({"torch", "lddr.vae", "lddr.latents.latent", "lddr.objectives.objective"} & set(sys.modules)))
+"""
+
+
+def test_parts_are_listed_and_configured_without_importing_torch():
+    run = subprocess.run([sys.executable, "-c", LIST], capture_output=True, text=True, check=True)
+    *shown, last = run.stdout.splitlines()
+    assert last == "[]"
+    assert any("tc-dvae" in line for line in shown)
