@@ -54,7 +54,7 @@ def test_images_of_any_size_go_in():
     images = np.random.default_rng(0).integers(256, size=(6, 28, 20, 4), dtype=np.uint8)
     estimator = DisentangledVAE("vae", steps=2, settings=SMALL, machine=QUIET).fit(images)
     assert estimator.transform(images).shape == (6, 2)
-    assert estimator.inverse_transform(np.zeros((1, 2))).shape == (1, 32, 32, 3)
+    assert estimator.inverse_transform(np.zeros((1, 2))).shape == (1, 28, 20, 3)
 
 
 def test_a_clone_with_the_same_seed_learns_the_same(images):
