@@ -76,6 +76,8 @@ def test_every_command_is_one(page, monkeypatch):
             assert words[1] in targets, words
         elif words[0] == "lddr":
             _holds(check, words)
+        elif words[0] in plug_ins(page):
+            assert words[1] == "lddr", words
         elif page != PARTS:
             assert any(" ".join(words).startswith(start) for start in ELSEWHERE), f"{page}: {shlex.join(words)}"
             if "--" in words:
@@ -88,6 +90,11 @@ def test_every_command_in_a_sentence_is_one(page, monkeypatch):
     for words in inline_commands(page):
         if words[1] != "--version" and not words[1].startswith("--tyro"):
             _holds(check_in_sentence, words)
+
+
+def plug_ins(page):
+    """How a command begins that uses a file the page shows."""
+    return {f"LDDR_PLUGINS={block.title.removesuffix('.py')}" for block in blocks(page) if block.title.endswith(".py")}
 
 
 def _holds(check, words):
@@ -188,18 +195,34 @@ def stand_ins(runs):
 
 @pytest.mark.xdist_group("blocks")
 @pytest.mark.parametrize("page", sorted({*WITH_PYTHON, *own_commands()}))
-def test_what_a_page_shows_works(page, in_small, capsys):
+def test_what_a_page_shows_works(page, in_small, capsys, monkeypatch):
+    monkeypatch.syspath_prepend(in_small)
     names, commands = stand_ins(in_small / "runs"), own_commands().get(page, ())
     if page in FROM_NOTHING:
         shutil.rmtree(in_small / "runs")
     for block in blocks(page):
-        if block.kind == "python":
+        if block.title:
+            Path(block.title).write_text(block.text)
+        elif block.kind == "python":
             code = compile(block.text, f"{page} ({block.text.splitlines()[0]} …)", "exec")
             if not block.text.startswith(tuple(UNTRIED)):
                 exec(code, names)
         for words in block.commands if block.kind == "sh" else ():
             if shlex.join(words) in commands:
                 main(["--debug", *words[1:]])
+            elif words[0] in plug_ins(page):
+                _run_with_plug_in(words)
+
+
+def _run_with_plug_in(words):
+    """In a process of its own, which knows the part."""
+    name, _, value = words[0].partition("=")
+    small = words[2:] + (["--steps", "2", "--quiet"] if words[2] == "train" else [])
+    path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
+    code = f"from lddr.cli import main\nmain({['--debug', *small]})"
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(command, env=os.environ | {name: value, "PYTHONPATH": path}, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.xdist_group("blocks")

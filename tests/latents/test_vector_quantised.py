@@ -19,7 +19,8 @@ def numbers(*shape, seed=0):
 
 def latent_of(**settings):
     latent = VectorQuantised(**{"num_latents": 3, "num_categories": 5, "embedding_size": 2} | settings)
-    latent.initialise(torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        latent.codebook.copy_(numbers(*latent.codebook.shape, seed=1))
     return latent
 
 
@@ -132,6 +133,15 @@ def test_the_first_batch_initialises_the_codebook():
     assert (latent.codebook > 40).all()
     posterior = latent(outputs)
     assert len(posterior.categories.unique()) > 10
+
+
+def test_the_seed_decides_the_initial_codebook_whose_vectors_differ():
+    begun = [trainer_of(seed=seed).vae.latent.codebook for seed in (0, 0, 1)]
+    assert torch.equal(begun[0], begun[1])
+    assert not torch.equal(begun[0], begun[2])
+    for codebook in (begun[0], VectorQuantised().codebook):
+        assert len(codebook[0].unique(dim=0)) == 16
+        assert codebook.abs().max() <= 1 / 16
 
 
 def test_computing_changes_nothing():

@@ -25,9 +25,10 @@ def model(code):
         line = torch.linspace(-1, 1, 16)
         total = weight.sum((1, 2))
         x, y = ((weight * along).sum((1, 2)) / total for along in (line, line[:, None]))
-        return SimpleNamespace(z=code(x, y))
+        return SimpleNamespace(mean=code(x, y))
 
-    vae = SimpleNamespace(encode=encode, decoder=halves)
+    latent = SimpleNamespace(embed=lambda codes: codes)
+    vae = SimpleNamespace(encode=encode, decode=lambda z: halves(z).sigmoid(), latent=latent)
     return SimpleNamespace(vae=vae, image_shape=SHAPE, device=torch.device("cpu"))
 
 

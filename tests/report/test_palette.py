@@ -51,7 +51,8 @@ def test_models_look_as_they_always_did():
     names += ["dvae", "beta-dvae", "annealed-dvae", "factor-dvae", "tc-dvae", "dip-dvae-i", "dip-dvae-ii"]
     assert [colour(name) for name in names[7:]] == list(LIGHT)
     assert [marker(name) for name in names] == 2 * list(MARKERS[:7])
-    names += ["qvae", "factor-qvae", "fsq-ae", "tripod", "qlae"]  # what came later
+    names += ["qvae", "factor-qvae", "fsq-ae", "tripod", "qlae", "vq-vae", "one-hot-vae"]  # what came later
+    names.insert(7, "von-mises-vae")
     assert sorted(models, key=house_place) == names
 
 

@@ -76,7 +76,10 @@ class VectorQuantised(Latent):
         self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
         self.register_buffer("positions", losses.positions(-1, 1, num_categories))
         books = 1 if shared_codebook else num_latents
-        codebook = torch.zeros(books, num_categories, embedding_size)
+        shape = (books, num_categories, embedding_size)
+        codebook = (
+            torch.arange(1.0, math.prod(shape) + 1).sin().reshape(shape) / num_categories
+        )  # near 0, all different
         self.register_buffer("use", torch.zeros(books, num_categories))
         if codebook_update == "loss":
             self.codebook = nn.Parameter(codebook)
@@ -86,7 +89,7 @@ class VectorQuantised(Latent):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        self.codebook.copy_(torch.randn(self.codebook.shape, generator=generator))
+        self.codebook.copy_((2 * torch.rand(self.codebook.shape, generator=generator) - 1) / self.num_categories)
 
     def posterior(self, parameters: Tensor) -> VectorQuantisedPosterior:
         return VectorQuantisedPosterior(parameters, self)
