@@ -11,7 +11,7 @@ DARKEST = 1e-3  # smallest mean of a pixel that an output bias is initialised to
 
 
 class Likelihood(nn.Module, ABC):
-    """p(x | z) of pixels in [0, 1] that are independent given z. A decoder gives one number for each pixel and channel."""
+    """p(x | z) of pixels in [0, 1] that are independent given z; a decoder gives one number for each of them."""
 
     title = ""  # "Bernoulli", say
     name: str  # in the registry
