@@ -49,7 +49,7 @@ def test_import_lddr_is_light_and_its_names_are_there():
 def test_every_public_name_exists():
     import lddr
 
-    assert set(dir(lddr)) == {*lddr._HOMES, *lddr._PACKAGES, "__version__"}
+    assert set(dir(lddr)) == {*lddr._HOMES, *lddr._MODULES, "__version__"}
     assert all(getattr(lddr, name) is not None for name in dir(lddr))
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = lddr.nonsense

@@ -20,13 +20,13 @@ _HOMES = {
 _MODULES = ("latents", "likelihoods", "metrics", "networks", "objectives")
 
 __all__ = [
+    "VAE",
     "Dataset",
     "DisentangledVAE",
     "FactorSpace",
     "Machine",
     "Trained",
     "UserError",
-    "VAE",
     "__version__",
     "evaluate",
     "latents",

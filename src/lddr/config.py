@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from lddr import schedules
@@ -130,6 +130,9 @@ class Config(Settings):
             from lddr.data.pictures import as_hex
 
             object.__setattr__(self, "background", as_hex(self.background))
+        low, high = self.latent.settings.get("low", -1.0), self.latent.settings.get("high", 1.0)
+        if low >= high:  # as its constructor says, but before a run has begun
+            raise UserError(f"low must be less than high, not {low:g} and {high:g}")
         if self.objective.needs_densities and not self.latent.has_densities:
             raise UserError(
                 f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
@@ -158,7 +161,7 @@ class Config(Settings):
 
     def _nested(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: asdict(value) if is_dataclass(value) else value for name, value in values.items()}
+        plain = {name: asdict(value) if isinstance(value, Settings) else value for name, value in values.items()}
         return {"model": self.model} | plain | {part: values[part].as_dict() for part in CHOICES}
 
     @classmethod

@@ -28,12 +28,7 @@ def bernoulli_entropy(images: Tensor) -> Tensor:  # (images, …) → (images,)
 
 def mean_picture(images: Tensor) -> float:  # (images, …)
     """Reconstruction of these images by their own mean, in nats per image."""
-    return float(bernoulli_entropy(images.double().mean(0, keepdim=True)))
-
-
-def contrast(images: Tensor) -> float:  # (images, …)
-    """How many nats per image the mean image costs more than a perfect copy: all that latents can gain."""
-    return mean_picture(images) - float(bernoulli_entropy(images.double()).mean())
+    return float(bernoulli_entropy(images.mean(0, keepdim=True, dtype=torch.float64)))
 
 
 def gaussian_kl(mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, latents)

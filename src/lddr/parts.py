@@ -1,8 +1,9 @@
 """Parts of a model (latents, objectives, likelihoods, networks): modules whose constructors declare their settings.
 
-The command line, run folders and reports need the names, settings and class constants of all parts, but importing PyTorch
-takes seconds. So lddr's own parts are read from their source files (`ast`); a part from somewhere else is inspected when its
-module registers it. Either way the constructor's signature is the only place where a setting is declared:
+The command line, run folders and reports need the names, settings and class constants of all parts, but importing
+PyTorch takes seconds. So lddr's own parts are read from their source files (`ast`); a part from somewhere else is
+inspected when its module registers it. Either way the constructor's signature is the only place where a setting is
+declared:
 
     num_latents: Annotated[int, Setting("Number of latents.", at_least=1)] = 10
 """
@@ -51,7 +52,7 @@ class Part:
             raise AttributeError(f"the {self.kind} {self.name!r} has no constant {name!r}") from None
 
     def __call__(self, **settings: Any) -> "Choice":
-        """This part with these settings, checked; those left out have their defaults."""
+        """The part with these settings, checked; those left out have their defaults."""
         return Choice(self, settings)
 
     @property
@@ -59,7 +60,9 @@ class Part:
         """The class itself."""
         if not self.module:
             what = f"this model has {_article(self.kind)} of your own, {self.class_name}"
-            raise UserError(f"{what}; give it: Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in")
+            raise UserError(
+                f"{what}; give it: Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in"
+            )
         return getattr(import_module(self.module), self.class_name)
 
 
@@ -280,7 +283,7 @@ def _settings(arguments: ast.arguments) -> Iterator[tuple[str, Rule]]:
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
         if default is not None and argument.annotation is not None and "Setting(" in ast.unparse(argument.annotation):
-            annotation = eval(ast.unparse(argument.annotation), NAMES.copy())  # noqa: S307 (our own source file)
+            annotation = eval(ast.unparse(argument.annotation), NAMES.copy())  # our own source file
             rule = _rule(annotation, ast.literal_eval(default))
             assert rule is not None
             yield argument.arg, rule
@@ -290,8 +293,9 @@ def _constants(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
     """The class attributes with literal values."""
     for member in node.body:
         match member:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.AnnAssign(
-                target=ast.Name(id=name), value=ast.expr() as value
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
             ):
                 try:
                     yield name, ast.literal_eval(value)

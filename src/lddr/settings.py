@@ -140,8 +140,8 @@ def _name(piece: Any) -> str:
 
 
 # what commands and lists of runs have beside the settings of a run
-RESERVED = "model latent objective likelihood dataset preset supervision out device threads compile tensorboard checkpoint_seconds"
-claims = Claims(f"{RESERVED} quiet name loss state run folder checksum".split())
+RESERVED = "model latent objective likelihood dataset preset supervision out device threads compile tensorboard"
+claims = Claims(f"{RESERVED} checkpoint_seconds quiet name loss state run folder checksum".split())
 
 
 @dataclass(frozen=True)

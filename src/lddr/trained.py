@@ -30,14 +30,14 @@ from lddr.likelihoods import likelihoods
 from lddr.likelihoods.likelihood import Likelihood
 from lddr.models import models
 from lddr.networks import decoders, encoders
-from lddr.objectives.objective import Objective
 from lddr.objectives import objectives
+from lddr.objectives.objective import Objective
 from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
 from lddr.runs.machine import OnLog
 from lddr.runs.pretrained import located
-from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.batches import as_tensor
+from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.loop import Stopped
 from lddr.training.trainer import prepare_vae, vae_of
 from lddr.vae import VAE, check_shapes
@@ -325,15 +325,15 @@ def train(
     if factors is not None and "supervision" not in settings:
         settings["supervision"] = _usual_supervision(model, settings)
     quiet = machine is not None and machine.quiet
-    if vae is None:
-        config, loaded = _chosen(dataset, model, preset, settings, factors, quiet)
+    if isinstance(model, VAE):
+        config, loaded = _around(model, dataset, preset, settings, factors, quiet)
     else:
-        config, loaded = _around(vae, dataset, preset, settings, factors, quiet)
+        config, loaded = _chosen(dataset, model, preset, settings, factors, quiet)
     is_few = factors is not None or not loaded.space.is_complete
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
 
-    own = {} if vae is None else {"encoder": vae.encoder, "decoder": vae.decoder}
+    own: dict[str, Any] = {} if vae is None else {"encoder": vae.encoder, "decoder": vae.decoder}
     own |= {} if vae is None else {"latent": vae.latent, "likelihood": vae.likelihood}
 
     def run_below(place: Path) -> Path:

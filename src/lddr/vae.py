@@ -108,8 +108,9 @@ def check_shapes(vae: VAE, image_shape: tuple[int, int, int]) -> None:
             pictures = vae.decoder(torch.zeros(2, vae.latent.width, device=device))
         except RuntimeError as error:
             raise UserError(f"the networks do not take images of {height}x{width}x{channels}: {error}") from error
+    wanted_outputs = 2, vae.latent.num_parameters
     for what, found, wanted in (
-        ("encoder must give latent.num_parameters numbers for each image", outputs.shape, (2, vae.latent.num_parameters)),
+        ("encoder must give latent.num_parameters numbers for each image", outputs.shape, wanted_outputs),
         ("decoder must give images of the shape it is trained on", pictures.shape, shape),
     ):
         if tuple(found) != tuple(wanted):

@@ -16,7 +16,7 @@ from lddr.runs.index import read_run
 from lddr.selection.encoding import RunEncoder, encode
 from lddr.selection.selector import selectors
 from lddr.trained import Trained
-from lddr.training.trainer import build_vae
+from lddr.training.trainer import vae_of
 from tests.run_folders import completed
 
 
@@ -26,7 +26,7 @@ def trained(tmp_path_factory) -> Path:
     root, dataset = tmp_path_factory.mktemp("runs"), load_dataset("circles", 16)
     for seed in range(3):
         config = configure("dvae", "circles", "quick", resolution=16, width=4, seed=seed)
-        vae = build_vae(config, dataset)
+        vae = vae_of(config, dataset.image_shape)
         initialise(vae, torch.Generator().manual_seed(seed))
         with torch.no_grad():
             list(vae.encoder.parameters())[-2].mul_(200)  # the logits' weights: categories differ from image to image

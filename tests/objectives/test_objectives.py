@@ -37,6 +37,7 @@ class Decoder(torch.nn.Module):
 
 def vae_with(latent, likelihood="bernoulli"):
     torch.manual_seed(0)
+    latent.initialise(torch.Generator().manual_seed(0))
     encoder = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(PIXELS, latent.num_parameters))
     return VAE(encoder, Decoder(latent.width), latent, likelihood)
 

@@ -64,6 +64,8 @@ def test_the_penalties_are_those_of_the_plain_formulas(decoder):
 @pytest.mark.parametrize("name", OURS)
 def test_gradients_reach_every_weight_they_should(latent, name):
     trainer = trainer_of(latent, name, kl_weight=0.0)
+    trainer.step(batch_of(trainer))  # which initialises a codebook of vectors
+    trainer.vae.zero_grad()
     batch = batch_of(trainer)
     penalties = penalties_of(trainer, output_of(trainer, batch), batch)
     assert set(penalties) == {"klm": {"multi_information"}, "nhp": {"hessian"}}.get(

@@ -108,7 +108,7 @@ def _part(layer: Callable[[Tensor], Tensor], given: Tensor, products: int = 3) -
 def _others(trainer: Trainer, batches: Batches) -> dict[str, Part]:
     """What a step does besides its layers."""
     steps, inputs = count(), batches.batch(0)
-    outputs, logits = (each.detach() for each in (trainer.vae.encoder(inputs.images), trainer.vae(inputs.images).reconstruction))
+    outputs, logits = trainer.vae.encoder(inputs.images).detach(), trainer.vae(inputs.images).reconstruction.detach()
 
     def latents(outputs: Tensor) -> Tensor:
         posterior = trainer.vae.latent(outputs)

@@ -43,7 +43,7 @@ def _read(key: tuple[Path, str, tuple[int, ...]]) -> OpenModel:
         return OpenModel(trained, None, str(error), None)
     drawn = dataset.images(dataset.space.sample(stream(0, "explorer"), DRAWN))
     posterior = posterior_of(trained, drawn)
-    moves = (posterior.mean != posterior.mean[0]).any(0).tolist()  # what is rounded has the same KL whether it does or not
+    moves = (posterior.mean != posterior.mean[0]).any(0).tolist()  # the KL of rounded latents does not show it
     return OpenModel(trained, dataset, None, posterior.kl.mean(0).tolist(), moves)
 
 

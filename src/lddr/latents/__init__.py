@@ -1,7 +1,7 @@
 """Latents, one file each: modules that turn the outputs of an encoder into posteriors and samples.
 
-`latents` knows all of them by name without importing PyTorch; `lddr.latents.Categorical` and the other classes are imported
-when they are first used.
+`latents` knows all of them by name without importing PyTorch; `lddr.latents.Categorical` and the other classes are
+imported when they are first used.
 """
 
 from typing import Any

@@ -88,4 +88,5 @@ class GaussianPosterior(Posterior):
         return Sample(self.mean)
 
     def cross_log_density(self, sample: Sample) -> Tensor:
-        return losses.gaussian_cross_log_density(sample.z, *self._outputs.unbind(2))  # unbound again: order of gradients
+        mean, log_variance = self._outputs.unbind(2)  # once more, for the order of gradients
+        return losses.gaussian_cross_log_density(sample.z, mean, log_variance)

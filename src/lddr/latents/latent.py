@@ -51,7 +51,9 @@ class Posterior(ABC):
 
     def cross_log_density(self, sample: Sample) -> Tensor:
         """For every pair of images b and c, log q(z_i of b | image c): (batch, batch, latents)."""
-        raise NotImplementedError(f"{type(self).__name__} has no densities; its latent should say has_densities = False")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no densities; its latent should say has_densities = False"
+        )
 
     @property
     def categories(self) -> Tensor:
@@ -73,8 +75,8 @@ class Latent(nn.Module, ABC):
 
     title = ""  # "Gaussian", say
     is_discrete = False  # whether a latent has a list of values that it can be quantised to
-    supervisions = ()  # losses on labelled images that it has
-    masking = ()  # those that restrict a latent to as many values as its factor has
+    supervisions: tuple[str, ...] = ()  # losses on labelled images that it has
+    masking: tuple[str, ...] = ()  # those that restrict a latent to as many values as its factor has
     has_densities = True  # whether posteriors have a `cross_log_density`
 
     name: str  # in the registry

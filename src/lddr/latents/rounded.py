@@ -113,13 +113,17 @@ class FiniteScalar(Rounded):
     title = "FSQ"
     low = -1.0
 
+    positions: Tensor  # (categories,)
+
     def __init__(
         self,
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
         num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 12,
         bound: Annotated[
             Literal["symmetric", "shifted"],
-            Setting("Values from -1 to 1 (Tripod), or shifted so that 0 is one of an even number of them (Mentzer et al.)."),
+            Setting(
+                "Values from -1 to 1 (Tripod), or shifted so that 0 is one of an even number of them (Mentzer et al.)."
+            ),
         ] = "symmetric",
     ) -> None:
         is_shifted = bound == "shifted" and num_categories % 2 == 0
@@ -153,8 +157,12 @@ class Quantised(Rounded):
         self,
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
         num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 10,
-        quantisation_weight: Annotated[float, Setting("Weight of the loss that draws values to codes.", at_least=0)] = 0.01,
-        commitment_weight: Annotated[float, Setting("Weight of the loss that draws codes to values.", at_least=0)] = 0.01,
+        quantisation_weight: Annotated[
+            float, Setting("Weight of the loss that draws values to codes.", at_least=0)
+        ] = 0.01,
+        commitment_weight: Annotated[
+            float, Setting("Weight of the loss that draws codes to values.", at_least=0)
+        ] = 0.01,
     ) -> None:
         super().__init__(num_latents, num_categories)
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight

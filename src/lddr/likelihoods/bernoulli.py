@@ -79,7 +79,7 @@ NEAR = 0.02  # logits this close to 0 take a Taylor series: the quotients would 
 
 
 def log_normaliser(logits: Tensor) -> Tensor:
-    """log C(l) = log(l / tanh(l / 2)) of the continuous Bernoulli; log 2 + l² / 12 near 0."""
+    """The log normaliser log C(l) = log(l / tanh(l / 2)) of the continuous Bernoulli; log 2 + l² / 12 near 0."""
     near = logits.abs() < NEAR
     safe = torch.where(near, 1.0, logits)
     return torch.where(near, 0.6931471805599453 + logits.square() / 12, torch.log(safe / torch.tanh(safe / 2)))

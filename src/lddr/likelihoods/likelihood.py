@@ -11,7 +11,7 @@ DARKEST = 1e-3  # smallest mean of a pixel that an output bias is initialised to
 
 
 class Likelihood(nn.Module, ABC):
-    """p(x | z) of pixels in [0, 1] that are independent given z. A decoder gives one number for each pixel and channel."""
+    """p(x | z) of pixels in [0, 1] that are independent given z; a decoder gives one number for each of them."""
 
     title = ""  # "Bernoulli", say
     name: str  # in the registry
@@ -49,4 +49,5 @@ class Likelihood(nn.Module, ABC):
 
     def contrast(self, images: Tensor) -> float:
         """How many nats per image the mean image costs more than a perfect copy: all that latents can gain."""
-        return self.of_mean(images) - float(self.of_copies(images.double()).mean())
+        copies = torch.cat([self.of_copies(part.double()) for part in images.split(64)])  # in little memory
+        return self.of_mean(images) - float(copies.mean())

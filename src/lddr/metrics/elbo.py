@@ -72,8 +72,8 @@ def bounds(
     """
     import torch
 
-    from lddr.training.collapse import latent_use
     from lddr.training.batches import as_tensor, torch_stream
+    from lddr.training.collapse import latent_use
     from lddr.vae import evaluating
 
     latent, likelihood, device = vae.latent, vae.likelihood, next(vae.parameters()).device

@@ -1,9 +1,9 @@
 """Encoders and decoders, known by name without importing PyTorch.
 
-An encoder is built as `cls(image_shape, outputs, …)` and maps images (batch, channels, height, width) to (batch, outputs).
-A decoder is built as `cls(inputs, image_shape, …)` and maps (batch, inputs) to one number for each pixel and channel. Both get
-those of `width`, `kernels` and `depth` that their constructors name. A decoder with a method `hidden(z)`, which lists the
-feature maps before its last layer, also works with the Hessian penalty.
+An encoder is built as `cls(image_shape, outputs, …)` and maps images (batch, channels, height, width) to
+(batch, outputs). A decoder is built as `cls(inputs, image_shape, …)` and maps (batch, inputs) to one number for each
+pixel and channel. Both get those of `width`, `kernels` and `depth` that their constructors name. A decoder with a
+method `hidden(z)`, which lists the feature maps before its last layer, also works with the Hessian penalty.
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """Objectives, one file each: modules from the output of a VAE to a loss, with a discriminator if they need one.
 
-`objectives` knows all of them by name without importing PyTorch; `lddr.objectives.TotalCorrelation` and the other classes
-are imported when they are first used.
+`objectives` knows all of them by name without importing PyTorch; `lddr.objectives.TotalCorrelation` and the other
+classes are imported when they are first used.
 """
 
 from typing import Any

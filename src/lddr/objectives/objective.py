@@ -75,7 +75,7 @@ class Objective(nn.Module, ABC):
     ['elbo', 'kl', 'loss', 'reconstruction']
     """
 
-    grid = {}  # noqa: RUF012 (values of its settings in the paper and in Locatello et al.)
+    grid: dict[str, tuple[float, ...]] = {}  # noqa: RUF012 (values of settings in the paper and in Locatello et al.)
     needs_densities = False  # whether it compares posteriors: `Posterior.cross_log_density`
     random_stream = "objective"  # what a training run draws its random numbers for
 
@@ -113,16 +113,18 @@ class Objective(nn.Module, ABC):
     ) -> Loss:
         """The loss of a batch.
 
-        `step` is the training step, for objectives with a schedule. `schedule` and `random` replace what `schedule(step)`
-        and `draw` return.
+        `step` is the training step, for objectives with a schedule. `schedule` and `random` replace what
+        `schedule(step)` and `draw` return.
         """
         latent = output.vae.latent
         if self.needs_densities and not latent.has_densities:
-            raise ValueError(f"{type(self).__name__} needs densities, which {type(latent).__name__} latents do not have")
+            kind = type(latent).__name__
+            raise ValueError(f"{type(self).__name__} needs densities, which {kind} latents do not have")
         if random is None and (drawn := self.draw(latent, len(images))) is not None:
             random = drawn.to(images.device)
         reconstruction = output.vae.likelihood(output.reconstruction, images)
-        penalties, discriminator = self._penalties(output, self.schedule(step) if schedule is None else schedule, random)
+        schedule = self.schedule(step) if schedule is None else schedule
+        penalties, discriminator = self._penalties(output, schedule, random)
         penalties = penalties | latent.losses(output.posterior, output.sample)
         kl, weight = output.posterior.mean_kl, self.reconstruction_weight
         return Loss(reconstruction, kl, penalties, weight, discriminator, output)
@@ -185,7 +187,8 @@ class AdversarialObjective(Objective):
         score = self.score(logits)
         if z.requires_grad:
             (slope,) = torch.autograd.grad(score, samples, retain_graph=True)
-            score = score.detach() + (slope * (z - samples.detach())).sum()  # the same value; its gradient reaches z alone
+            # the same value, whose gradient reaches z alone
+            score = score.detach() + (slope * (z - samples.detach())).sum()
         return self.adversarial_penalties(output, score), self.classification_loss(logits, negative_logits)
 
     def _network(self, output: Output) -> Callable[[Tensor], Tensor]:

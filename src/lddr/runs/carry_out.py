@@ -24,9 +24,9 @@ from lddr.objectives.objective import Objective
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.machine import Machine, usable_cores
-from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.accelerator import batches_for, capture, trainer_on
 from lddr.training.batches import Batches
+from lddr.training.checkpoint import module_tensors, save_model
 from lddr.training.loop import train
 from lddr.training.trackers import Tracked
 from lddr.training.trainer import Trainer
@@ -119,7 +119,9 @@ def _say_how_long(trainer: Trainer, batches: Batches, folder: RunFolder) -> None
     say(f"training {steps:,} steps, about {expected} on this machine")
 
 
-def _carry_out(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: Tracked | None) -> None:
+def _carry_out(
+    trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: Tracked | None
+) -> None:
     _write_config(trainer.config, folder, batches.dataset)
     with tracked or nullcontext():
         hooks = [machine.on_log, tracked.record if tracked else None]

@@ -1,4 +1,4 @@
-"""Everything that only accelerators need: batches made ahead and kept on the device, steps that nobody waits for, CUDA graphs.
+"""Everything that only accelerators need: batches made ahead, steps that nobody waits for, CUDA graphs.
 
 Nothing here has run on a GPU yet; the tests use the CPU and the meta device, and a stand-in for the graph.
 """

@@ -12,8 +12,8 @@ EPSILON = 1e-8
 class Adam:
     """The steps of `torch.optim.Adam(fused=True)`, bit by bit; with a decay those of AdamW.
 
-    Only weights decay, by which everything of two dimensions or more is meant that is not in `no_decay`; `clip` bounds the
-    elements of gradients, all of them or with `clip_of` "weights" those of weights.
+    Only weights decay, by which everything of two dimensions or more is meant that is not in `no_decay`; `clip` bounds
+    the elements of gradients, all of them or with `clip_of` "weights" those of weights.
     """
 
     def __init__(

@@ -26,9 +26,7 @@ class Stopped(KeyboardInterrupt):
     """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
 
 
-def train(
-    trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()
-) -> None:
+def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
     """Train to the last step, from the folder's newest checkpoint if there is one; hooks are called with each line."""
     steps = trainer.config.training.steps
     interval = log_interval(steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -74,7 +75,8 @@ class Trainer:
 
     def loss(self, batch: Batch) -> Loss:
         """The loss of a batch, in nats per image."""
-        encoder, decoder = in_precision(self.vae.encoder, self.precision), in_precision(self.vae.decoder, self.precision)
+        networks = self.vae.encoder, self.vae.decoder
+        encoder, decoder = (in_precision(network, self.precision) for network in networks)
         posterior = self.vae.latent(encoder(batch.images))
         sample = posterior.sample(batch.noise, batch.noise_scale)
         output = Output(decoder(sample.z), posterior, sample, self.vae, self.precision)
@@ -169,7 +171,7 @@ def prepare_vae(vae: VAE, config: Config, dataset: Dataset) -> VAE:
     return vae
 
 
-def vae_of(config: Config, image_shape: tuple[int, int, int], **own: nn.Module | None) -> VAE:
+def vae_of(config: Config, image_shape: tuple[int, int, int], **own: Any) -> VAE:
     """The model of these settings for images of (height, width, channels).
 
     `own` has the modules that a user gave in place of registered ones: latent, encoder, decoder, likelihood.
