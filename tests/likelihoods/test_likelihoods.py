@@ -132,7 +132,10 @@ def test_a_bernoulli_copy_costs_its_entropy():
     _, images = some()
     likelihood = likelihoods["bernoulli"]().build()
     assert torch.equal(likelihood.of_copies(images), losses.bernoulli_entropy(images))
-    assert likelihood.contrast(images) == losses.mean_picture(images) - losses.bernoulli_entropy(images.double()).mean().item()
+    assert (
+        likelihood.contrast(images)
+        == losses.mean_picture(images) - losses.bernoulli_entropy(images.double()).mean().item()
+    )
 
 
 @pytest.mark.parametrize("kind", [GaussianLikelihood, LaplaceLikelihood])

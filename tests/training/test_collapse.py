@@ -64,7 +64,9 @@ def test_the_reconstruction_weighs_more_only_where_contrast_is_missing():
     assert training.min_contrast == 300
     assert reconstruction_weight(training, clear, Bernoulli()) == training.reconstruction_weight == 16
     images = torch.from_numpy(faint.images(np.arange(600)) / np.float32(255))
-    assert reconstruction_weight(training, faint, Bernoulli()) * Bernoulli().contrast(images) == pytest.approx(300, rel=0.05)
+    assert reconstruction_weight(training, faint, Bernoulli()) * Bernoulli().contrast(images) == pytest.approx(
+        300, rel=0.05
+    )
     assert (
         reconstruction_weight(configure("dvae", "circles").training, faint, Bernoulli()) == 1
     )  # the paper's stays as it is
