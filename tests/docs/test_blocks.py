@@ -49,7 +49,7 @@ READ = {
     "lddr explore": "serves until it is stopped; tests/explorer visits it",
     "lddr push": "needs an account; tests/sharing pushes to a hub of its own",
     "lddr sweep": "trains many runs; tests/sweeps has it in small",
-    "lddr train my-pictures --preset quick --seeds 5": "trains five models; tests/test_seeds.py has it in small",
+    "lddr train my-pictures --seeds 5": "trains five models; tests/test_seeds.py has it in small",
     "lddr train --dataset circles --preset quick --track wandb": "needs an account; tests/training has it offline",
     "lddr train --device cuda": "needs a GPU",
     "lddr evaluate runs --device cuda": "needs a GPU",
