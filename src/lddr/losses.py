@@ -101,7 +101,8 @@ def positions(low: float, high: float, count: int) -> Tensor:  # (count,)
 @lru_cache
 def positions_variance(low: float, high: float, count: int) -> float:
     """Of a uniform draw among the positions."""
-    return float(positions(low, high, count).double().var(correction=0))
+    with torch.device("cpu"):  # models that are loaded are first built on the meta device, which has no values
+        return float(positions(low, high, count).double().var(correction=0))
 
 
 def gaussian_cross_log_density(z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:  # (batch, batch, latents)

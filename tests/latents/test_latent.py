@@ -3,6 +3,7 @@ import torch
 from torch.distributions import Categorical as TorchCategorical
 from torch.distributions import Normal, kl_divergence
 
+from lddr import losses
 from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.latents.gaussian import Gaussian
@@ -57,6 +58,14 @@ def test_every_latent_gives_the_same_shapes(latent):
             posterior.cross_log_density(sample)
     assert latent.discriminator_input(sample)[0].numel() == latent.discriminator_width
     assert latent.embed(posterior.mean).shape == (5, latent.width)
+
+
+@pytest.mark.parametrize("name", latents)
+def test_it_is_built_on_the_meta_device_first_in_a_process_that_loads_a_model(name):
+    losses.positions_variance.cache_clear()
+    with torch.device("meta"):
+        latent = latents[name]().build()
+    assert latent.prior_variance == latents[name]().build().prior_variance
 
 
 @pytest.mark.parametrize("name", LATENTS)
