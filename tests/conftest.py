@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def chromium():
     """The browser, started once."""
-    from lddr.bench.explore import browser
+    from benchmarks.explore import browser
 
     with browser() as started:
         yield started

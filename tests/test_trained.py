@@ -7,7 +7,7 @@ from PIL import Image
 from torch.utils import data
 
 import lddr
-from lddr.bench.launch import Launches
+from benchmarks.launch import Launches
 from lddr.cli import main
 from lddr.config import changed, configure
 from lddr.data.in_memory import ArrayDataset

@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from lddr.bench.models import next_step
-from lddr.bench.timing import interleaved
+from lddr.bench import interleaved, next_step
 from lddr.config import Config, configure
 from lddr.hardware import keep_freed_memory
 from lddr.report.palette import colour

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "head=$(scontrol": "needs Slurm",
     "mkdir -p ~": "is for the reader's own home",
     "python docs/gallery/draw.py": "needs dozens of trained runs",
+    "python -m benchmarks": "measures for minutes; tests/benchmarks has each in small",
     "ray start": "needs several machines",
     "ray stop": "would stop what others run",
     "srun ray": "needs Slurm; the command after -- is read all the same",
@@ -41,7 +42,7 @@ UNTRIED = {"model.push_to_hub(": "needs an account; tests/sharing pushes to a hu
 # how a command of ours begins that is only read by the parser, and why; all others are run, trainings in two steps
 READ = {
     "lddr --tyro": "writes into the reader's own home",
-    "lddr bench": "measures for minutes; tests/bench has each in small",
+    "lddr bench": "measures for minutes; tests/benchmarks has each in small",
     "lddr demo": "takes minutes; tests/test_demo.py has it in small",
     "lddr evaluate runs --metrics all": "takes minutes",
     "lddr evaluate runs --metrics mig,dci,gap": "takes minutes",

@@ -44,14 +44,14 @@ def test_every_link_within_it_leads_somewhere(site):
 
 def test_what_is_made_from_the_code_is_there(site):
     commands, names = ((site / page).read_text() for page in ("commands.html", "api.html"))
-    assert all(f">{command}</code>" in commands for command in ("lddr train", "lddr runs ls", "lddr bench layers"))
+    assert all(f">{command}</code>" in commands for command in ("lddr train", "lddr runs ls", "lddr bench models"))
     assert "--num-latents INT" in commands
     assert all(f'id="{home}.{name}"' in names for name, home in lddr._HOMES.items())
     assert 'id="lddr.metrics.mig.mig"' in names
 
 
 def test_files_outside_docs_are_pages_or_copies(site):
-    assert "lddr bench data" in (site / "benchmarks.html").read_text()
+    assert "python -m benchmarks data" in (site / "benchmarks.html").read_text()
     assert 'href="benchmarks.html"' in (site / "performance.html").read_text()
     assert (site / "tests" / "stranger" / "parts.py").exists()
     assert "latent_spaces" in (site / "tutorial.html").read_text()  # the notebook's code

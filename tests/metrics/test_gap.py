@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from lddr.bench.launch import Launches
+from benchmarks.launch import Launches
 from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lddr.bench.launch import META, Launches, counted
+from benchmarks.launch import META, Launches, counted
 from lddr.config import configure, supervisions
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 import torch
 from table import RESULTS, write
 
-from lddr.bench.models import next_step
-from lddr.bench.timing import interleaved
+from lddr.bench import interleaved, next_step
 from lddr.config import Config
 from lddr.hardware import keep_freed_memory
 

@@ -1,4 +1,4 @@
-"""`lddr bench explore`: from moving a slider to the new picture, and opening a folder of 1 000 runs, in the browser."""
+"""From moving a slider to the new picture, and opening a folder of 1 000 runs, in the browser."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lddr.bench.table import show
+from lddr.bench import show
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 

@@ -1,4 +1,4 @@
-"""`lddr bench layers`: where the time of a step goes, layer by layer, beside what multiplying alone would take."""
+"""Where the time of a step goes, layer by layer, beside what multiplying alone would take."""
 
 from collections.abc import Callable
 from itertools import count
@@ -11,9 +11,7 @@ from rich.progress import track
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lddr.bench.table import show
-from lddr.bench.timing import fair_clock, interleaved
-from lddr.bench.train import DATASETS
+from lddr.bench import DATASETS, fair_clock, interleaved, show
 from lddr.config import configure
 from lddr.data.load import load_dataset, warmed
 from lddr.hardware import keep_freed_memory

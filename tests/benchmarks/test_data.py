@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from lddr.bench import data
-from lddr.bench.timing import in_fresh_process, interleaved
+from benchmarks import data
+from lddr.bench import in_fresh_process, interleaved
 from lddr.data.load import load_dataset
 
 
@@ -25,7 +25,7 @@ def test_both_ways_make_the_same_kind_of_batch(name, monkeypatch):
 
 
 def test_memory_is_that_of_a_fresh_process():
-    fresh = in_fresh_process("lddr.bench.data:start_up", "circles")
+    fresh = in_fresh_process("benchmarks.data:start_up", "circles")
     assert 10 < fresh["resident, MB"] < 200
     assert fresh["ready, s"] > 0
 

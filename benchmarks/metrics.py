@@ -1,4 +1,4 @@
-"""`lddr bench metrics`: encoding for the whole suite of metrics, ours beside the published way, on the same model."""
+"""Encoding for the whole suite of metrics, ours beside the published way, on the same model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench.table import show
-from lddr.bench.timing import interleaved
+from lddr.bench import interleaved, show
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset

@@ -1,4 +1,4 @@
-"""`lddr bench data`: batches of 64 from every dataset that is here, beside one Python call per image."""
+"""Batches of 64 from every dataset that is here, beside one Python call per image."""
 
 import time
 from collections.abc import Callable
@@ -11,8 +11,7 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench.table import show
-from lddr.bench.timing import in_fresh_process, interleaved, resident_megabytes
+from lddr.bench import in_fresh_process, interleaved, resident_megabytes, show
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.load import load_dataset
 from lddr.data.rendered.circles import CORNERS
@@ -31,7 +30,7 @@ def measure(name: str, batches: int) -> dict[str, Any]:
     """Images per second of ours and of the usual way, and the memory and start-up time of ours in a fresh process."""
     dataset = load_dataset(name)
     seconds = interleaved({"ours": our_batches(dataset, batches), "usual": usual_batches(dataset)})
-    fresh = in_fresh_process("lddr.bench.data:start_up", name)
+    fresh = in_fresh_process("benchmarks.data:start_up", name)
     return {
         "dataset": name,
         "from": dataset.origin,

@@ -1,6 +1,6 @@
 import pytest
 
-from lddr.bench.sweep import summary
+from benchmarks.sweep import summary
 
 
 def test_sides_are_compared_within_a_turn():

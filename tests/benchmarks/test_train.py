@@ -3,10 +3,9 @@ import json
 import pytest
 import torch
 
-from lddr.bench import train
-from lddr.bench.launch import META, Launches
-from lddr.bench.plain import PlainTraining, plain_discriminator, plain_networks
-from lddr.bench.timing import Worker
+from benchmarks.launch import META, Launches
+from lddr import bench
+from lddr.bench import PlainTraining, Worker, plain_discriminator, plain_networks
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, matmul_peak
@@ -20,7 +19,7 @@ def test_the_operations_of_a_step_by_hand():
     decoder = 10 * 256 + 256 * 1024 + 16 * (4**2 * 64 * 64 + 8**2 * 64 * 32 + 16**2 * 32 * 32 + 32**2 * 32)
     first = 32**2 * 16 * 32  # nobody asks for the gradient of the images
     expected = 2 * 64 * (3 * (encoder + decoder) - first)
-    assert abs(train.operations("dvae", "dsprites") / expected - 1) < 0.01
+    assert abs(bench.operations("dvae", "dsprites") / expected - 1) < 0.01
 
 
 @pytest.mark.parametrize("factor", [False, True])
@@ -63,13 +62,13 @@ def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
         def peak_megabytes(self):
             return 1.0
 
-    monkeypatch.setattr(train, "Worker", Idle)
-    monkeypatch.setattr(train, "operations", lambda *given: 10**9)
-    monkeypatch.setattr(train, "matmul_peak", lambda *given, **more: 1e12)
-    monkeypatch.setattr(train, "has_fast_bf16", lambda device: True)
+    monkeypatch.setattr(bench, "Worker", Idle)
+    monkeypatch.setattr(bench, "operations", lambda *given: 10**9)
+    monkeypatch.setattr(bench, "matmul_peak", lambda *given, **more: 1e12)
+    monkeypatch.setattr(bench, "has_fast_bf16", lambda device: True)
     tables = []
     for device, compiled in (("cpu", False), ("meta", False), ("meta", True)):
-        train.run_bench(None, 1, tmp_path / "table.json", device, compiled)
+        bench.run_train(None, 1, tmp_path / "table.json", device, compiled)
         tables.append(json.loads((tmp_path / "table.json").read_text()))
     headings = [set(row) for table in tables for row in table]
     assert (
@@ -86,13 +85,13 @@ def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("side", ["usual", pytest.param("fp32", marks=pytest.mark.long)])
 def test_a_worker_repeats_in_a_process_of_its_own(side):
-    with Worker("lddr.bench.train:prepared", side, "factor-dvae", "dsprites", "1") as worker:
+    with Worker("lddr.bench:prepared", side, "factor-dvae", "dsprites", "1") as worker:
         assert worker.run(2) == 2
         assert worker.peak_megabytes() > 50
 
 
 def test_a_worker_that_fails_says_so():
-    with Worker("lddr.bench.train:prepared", "usual", "dvae", "nonsense", "1") as worker:
+    with Worker("lddr.bench:prepared", "usual", "dvae", "nonsense", "1") as worker:
         with pytest.raises(RuntimeError, match="ended early"):
             worker.run(1)
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from lddr.bench import launch
-from lddr.bench.launch import META, Launches
+from benchmarks import launch
+from benchmarks.launch import META, Launches
 
 
 def test_launches_are_counted_and_views_are_not():

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from lddr.bench import dci as bench
+from benchmarks import dci as bench
 
 
 @pytest.fixture

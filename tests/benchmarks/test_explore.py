@@ -3,7 +3,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from lddr.bench import explore
+from benchmarks import explore
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""`lddr bench launch`: what a training step asks of an accelerator, counted on torch's `meta` device, without one."""
+"""What a training step asks of an accelerator, counted on torch's `meta` device, without one."""
 
 from collections import Counter
 from pathlib import Path
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lddr.bench.table import show
+from lddr.bench import show
 from lddr.config import Config, configure
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset

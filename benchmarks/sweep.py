@@ -1,4 +1,4 @@
-"""`lddr bench sweep`: the same runs in a plain loop and through the engine with one and two workers, in turns."""
+"""The same runs in a plain loop and through the engine with one and two workers, in turns."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ import psutil
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench.table import show
+from lddr.bench import show
 from lddr.config import Config, configure
 from lddr.runs.carry_out import Machine, run
 from lddr.sweeps.cluster import Options, connected, run_study

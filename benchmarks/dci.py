@@ -1,4 +1,4 @@
-"""`lddr bench dci`: how far the fast DCI is from the published one, and what it saves, over many representations."""
+"""How far the fast DCI is from the published one, and what it saves, over many representations."""
 
 import json
 import time
@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench.table import show
+from lddr.bench import show
 from lddr.data.dataset import stream
 from lddr.files import write_json
 from lddr.metrics.dci import Estimator, dci

@@ -1,6 +1,6 @@
 import torch
 
-from lddr.bench import layers
+from benchmarks import layers
 
 
 def test_every_layer_has_its_share_of_the_multiplications_and_the_rest_none():
