@@ -1,7 +1,7 @@
 import pytest
 
-from lddr.conditions import parse_condition
 from lddr.errors import UserError
+from lddr.runs.tables import parse_condition
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from lddr.runs import pretrained
 from lddr.runs.carry_out import run
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.machine import Machine
-from lddr.selection.encoding import encode
+from lddr.selection.ranking import encode
 from lddr.selection.selector import DEFAULT
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained

@@ -22,7 +22,7 @@ from lddr.errors import UserError
 from lddr.metrics.udr import udr
 from lddr.runs.carry_out import run
 from lddr.runs.machine import Machine
-from lddr.selection.encoding import SAMPLES
+from lddr.selection.ranking import SAMPLES
 from lddr.sweeps import cluster
 from lddr.training.loop import Stopped
 

@@ -464,7 +464,7 @@ def authors_gap(model):
     return entries["gap"]
 
 
-@pytest.mark.filterwarnings("ignore::lddr.metrics.signature.FewSamplesWarning")
+@pytest.mark.filterwarnings("ignore::lddr.metrics.metric.FewSamplesWarning")
 def test_a_model_that_was_kept_nowhere_has_its_discriminator_all_the_same(tmp_path):
     kept = lddr.train("circles", "factor-dvae", out=tmp_path, **SETTINGS)
     model = lddr.train("circles", "factor-dvae", **SETTINGS)
@@ -476,7 +476,7 @@ def test_a_model_that_was_kept_nowhere_has_its_discriminator_all_the_same(tmp_pa
     assert authors_gap(model)["score"] == authors_gap(kept)["score"] > 0
 
 
-@pytest.mark.filterwarnings("ignore::lddr.metrics.signature.FewSamplesWarning")
+@pytest.mark.filterwarnings("ignore::lddr.metrics.metric.FewSamplesWarning")
 def test_a_metric_that_lacks_the_discriminator_does_not_take_the_others_with_it(tmp_path):
     lddr.train("circles", "factor-dvae", **SETTINGS).save(tmp_path)
     entry = authors_gap(lddr.Trained.load(tmp_path))

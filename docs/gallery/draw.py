@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 from lddr.files import written_whole
-from lddr.report.drawing.animation import animation
+from lddr.report.drawing.traversals import animation
 from lddr.report.figures.figure import card_figures, figures
 from lddr.report.groups import Group, collect
 from lddr.report.loaded import LoadedRun

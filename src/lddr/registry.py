@@ -14,7 +14,7 @@ PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with co
 
 
 class Registry(Generic[T]):
-    """Things of one kind by name; every module of the `homes` packages is imported at the first look-up."""
+    """Things of one kind by name; the `homes`, modules or packages, are imported at the first look-up."""
 
     def __init__(self, kind: str, homes: tuple[str, ...], admit: Callable[[str, T], None] | None = None) -> None:
         """`admit` is called with each name and thing before it is known, and raises what speaks against it."""
@@ -57,7 +57,7 @@ class Registry(Generic[T]):
 
     def _import_all(self) -> None:
         for home in self._homes:
-            for module in iter_modules(import_module(home).__path__):
+            for module in iter_modules(getattr(import_module(home), "__path__", ())):
                 import_module(f"{home}.{module.name}")
         for plugin in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(","))):
             _import_plugin(plugin)

@@ -15,8 +15,7 @@ from lddr.runs.carry_out import REMEDY, run
 from lddr.runs.index import Run, read_run
 from lddr.runs.machine import Machine
 from lddr.runs.tables import shown
-from lddr.selection.encoding import RunEncoder
-from lddr.selection.ranking import Selection, select
+from lddr.selection.ranking import RunEncoder, Selection, select
 from lddr.selection.selector import SEEDS_SELECTOR
 from lddr.training.loop import Stopped
 

@@ -13,7 +13,7 @@ from lddr.errors import UserError
 from lddr.files import write_json
 from lddr.networks.coders import initialise
 from lddr.runs.index import read_run
-from lddr.selection.encoding import RunEncoder, encode
+from lddr.selection.ranking import RunEncoder, encode
 from lddr.selection.selector import selectors
 from lddr.trained import Trained
 from lddr.training.trainer import vae_of

@@ -13,7 +13,7 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 from lddr.sweeps.cluster import Failure, Outcome
-from lddr.sweeps.medians import score_rows
+from lddr.sweeps.progress import score_rows
 from lddr.sweeps.study import Study
 from tests.run_folders import completed
 
@@ -159,7 +159,7 @@ def test_older_runs_are_in_the_table_with_what_they_have(tmp_path):
 def test_a_table_wider_than_the_screen_cuts_no_number(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     rows = [{"model": "dvae"} | {f"a_setting_with_a_long_name_{number}": f"0.{number}23456" for number in range(9)}]
-    monkeypatch.setattr("lddr.sweeps.medians.score_rows", lambda study, out: rows)
+    monkeypatch.setattr("lddr.sweeps.progress.score_rows", lambda study, out: rows)
     sweeps._print_scores(Study("wide", []), Path())
     said = capsys.readouterr().out
     assert all(value in said for value in rows[0].values())

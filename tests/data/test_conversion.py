@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lddr.data import conversion
-from lddr.data.conversion import Chunk, MappedImages, converted
+from lddr.data.array_files import Chunk, MappedImages, converted
 from lddr.errors import UserError
 
 SHAPE = (600, 4, 3)
@@ -203,7 +203,7 @@ PROCESS = """
 import sys, time
 import numpy as np
 from pathlib import Path
-from lddr.data.conversion import converted
+from lddr.data.array_files import converted
 
 source, log = map(Path, sys.argv[1:])
 images = np.random.default_rng(0).integers(256, size=(600, 4, 3), dtype=np.uint8)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.data.factors_csv import columns_of_csv
+from lddr.data.columns import columns_of_csv
 from lddr.errors import UserError
 
 FILES = ["img_000.png", "img_001.png", "img_002.png", "sub/img_003.webp"]

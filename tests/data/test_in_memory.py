@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from lddr.data import in_memory
-from lddr.data.conversion import MappedImages, conversions
+from lddr.data.array_files import MappedImages, conversions
 from lddr.data.dataset import identity
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset, as_images

@@ -7,7 +7,7 @@ from PIL import Image
 from torch.utils import data
 
 from lddr.data import items
-from lddr.data.conversion import MappedImages, conversions
+from lddr.data.array_files import MappedImages, conversions
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import as_dataset, indexed, own_size
 from lddr.errors import UserError

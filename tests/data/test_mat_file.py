@@ -8,7 +8,7 @@ import pytest
 from scipy.io import loadmat, savemat
 
 from lddr.data import mat_file
-from lddr.data.mat_file import read_mat
+from lddr.data.official.cars3d import read_mat
 from lddr.errors import UserError
 
 SHAPE = (8, 8, 3, 4, 2)

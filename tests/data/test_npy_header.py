@@ -3,7 +3,7 @@ import io
 import numpy as np
 import pytest
 
-from lddr.data.npy_header import LONGEST, header_of, size_of
+from lddr.data.array_files import LONGEST, header_of, size_of
 
 ARRAY = np.arange(12, dtype="<i4").reshape(3, 4)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lddr.data.npz_arrays import arrays_in, names_in
+from lddr.data.array_files import arrays_in, names_in
 from lddr.errors import UserError
 
 NUMBERS, WORDS = np.arange(12).reshape(6, 2), np.array(["shape", "colour"])

@@ -74,13 +74,13 @@ def _sweep(study: str, scale: Any, dataset: str | None, only: tuple[str, ...], *
 
 
 def _score(metrics: str, **given: Any) -> None:
-    from lddr.metrics.choice import configured, parsed
+    from lddr.metrics.metric import configured, parsed
 
     configured(metrics, parsed(given.get("set", ())))
 
 
 def _select(by: str | None, where: tuple[str, ...], **_: Any) -> None:
-    from lddr.conditions import parse_condition
+    from lddr.runs.tables import parse_condition
     from lddr.selection.selector import find_selector
 
     for name in (by or "gap").split(","):

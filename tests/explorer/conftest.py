@@ -11,7 +11,7 @@ import requests
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.explorer.address import listening, url
+from lddr.explorer.guard import listening, url
 from lddr.explorer.server import create_app, server
 from lddr.metrics.gap import gap
 from lddr.metrics.mig import mig

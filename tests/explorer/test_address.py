@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from lddr.errors import UserError
-from lddr.explorer.address import is_loopback, listening, names_of, url
+from lddr.explorer.guard import is_loopback, listening, names_of, url
 
 LOCAL = ("127.0.0.1", "127.8.8.8", "::1", "localhost")
 REMOTE = ("0.0.0.0", "::", "192.168.1.4", "example.org", "localhost.example.org")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.explorer.cache import SharedCache
+from lddr.explorer.models import SharedCache
 
 
 @given(st.lists(st.integers(0, 6)), st.integers(1, 4))

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import PlainTextResponse
 
-from lddr.explorer.address import LOOPBACK
-from lddr.explorer.guard import Guard, host_name
-from lddr.explorer.password import FREE_TRIES, Password
+from lddr.explorer.guard import FREE_TRIES, LOOPBACK, Guard, Password, host_name
 from tests.explorer.conftest import serving
 
 

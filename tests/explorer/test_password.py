@@ -3,7 +3,7 @@ import base64
 import pytest
 
 from lddr.errors import UserError
-from lddr.explorer.password import FORGOTTEN, FREE_TRIES, LONGEST_WAIT, MOST_CLIENTS, Password
+from lddr.explorer.guard import FORGOTTEN, FREE_TRIES, LONGEST_WAIT, MOST_CLIENTS, Password
 
 
 def basic(password, user="any"):

@@ -13,7 +13,7 @@ import numpy as np
 from lddr.data import conversion
 from lddr.data.dataset import Dataset
 from lddr.data.own_images import OwnImages
-from lddr.metrics.codes_file import read_codes
+from lddr.metrics.evaluate import read_codes
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader
 

@@ -6,8 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.beta_vae import beta_vae_score
-from lddr.metrics.interventions import SLICE, holdable
+from lddr.metrics.interventions import SLICE, beta_vae_score, holdable
 from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics.toys import Toy, mixed, scored
 

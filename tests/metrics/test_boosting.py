@@ -6,7 +6,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.tree import DecisionTreeRegressor
 
 from lddr.metrics import boosting
-from lddr.metrics.boosting import best_split, boosted, grown
+from lddr.metrics.dci import best_split, boosted, grown
 
 
 def rooted(codes):

@@ -11,11 +11,8 @@ from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.metrics import score_codes
-from lddr.metrics.bootstrap import Bootstrap, drawn_rows, interval, resampled
-from lddr.metrics.evaluate import evaluate
-from lddr.metrics.metric import Result, UndefinedError, metrics
-from lddr.metrics.plan import divided
-from lddr.metrics.samples import EncodedImages
+from lddr.metrics.evaluate import Bootstrap, divided, drawn_rows, evaluate, interval, resampled
+from lddr.metrics.metric import EncodedImages, Result, UndefinedError, metrics
 from tests.metrics.toys import Toy
 
 GENERATOR = np.random.default_rng(0)
@@ -42,7 +39,7 @@ def share_right(codes, factors):
 
 
 def test_the_interval_covers_the_truth_in_about_nine_of_ten_small_tables(monkeypatch):
-    monkeypatch.setattr("lddr.metrics.bootstrap.side_by_side", lambda fit, tasks, *_: [fit(*task) for task in tasks])
+    monkeypatch.setattr("lddr.metrics.evaluate.side_by_side", lambda fit, tasks, *_: [fit(*task) for task in tasks])
     accuracy, space, covered = replace(metrics["mig"], function=share_right), FactorGrid((Factor("row", 100),)), []
     truth = share_right(*noisy_bits(200_000)).score
     for seed in range(150):
@@ -189,7 +186,7 @@ def test_resamples_without_a_score_are_left_out_and_counted(monkeypatch):
 
 def test_the_cost_is_said_beforehand_and_progress_comes_to_the_end(monkeypatch):
     now, said, shares = iter([0.0, 0.5]), [], []
-    monkeypatch.setattr("lddr.metrics.bootstrap.perf_counter", lambda: next(now))
+    monkeypatch.setattr("lddr.metrics.evaluate.perf_counter", lambda: next(now))
     codes, _ = noisy_bits(50)
     table = Toy(FactorGrid((Factor("row", 50),)), lambda rows: codes[rows[..., 0].astype(int)])
     Bootstrap(41).scored(metrics["mig"], table.samples({"samples": np.arange(50)}), shares.append, said.append)

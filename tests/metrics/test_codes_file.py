@@ -14,8 +14,7 @@ from hypothesis.extra import numpy as arrays
 
 from lddr.cli import main
 from lddr.errors import UserError
-from lddr.metrics.codes_file import read_codes
-from lddr.metrics.score import score_codes
+from lddr.metrics.evaluate import read_codes, score_codes
 
 TRIED = int(os.environ.get("LDDR_FUZZ", "150"))
 FUZZ = settings(max_examples=TRIED, deadline=None, suppress_health_check=list(HealthCheck), database=None)
@@ -106,7 +105,7 @@ def test_a_folder_and_a_missing_file_are_said(tmp_path):
 
 
 def test_an_archive_that_unpacks_to_more_than_is_read_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr("lddr.data.npz_arrays.LARGEST", 1000)
+    monkeypatch.setattr("lddr.data.array_files.LARGEST", 1000)
     with pytest.raises(UserError, match="at most 1,000 are read"):
         read_codes(saved(tmp_path / "codes.npz", compressed=True, codes=np.zeros((1000, 2))))
 

@@ -12,9 +12,8 @@ from lddr.data.dataset import Dataset
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
-from lddr.metrics.choice import configured, measures, parsed
 from lddr.metrics.evaluate import evaluate
-from lddr.metrics.metric import metrics
+from lddr.metrics.metric import configured, measures, metrics, parsed
 from lddr.trained import Trained
 
 OURS = [name for name in metrics if metrics[name].function.__module__.startswith("lddr.")]

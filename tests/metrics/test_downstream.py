@@ -10,8 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from lddr.errors import UserError
 from lddr.metrics.downstream import downstream
-from lddr.metrics.metric import UndefinedError, metrics
-from lddr.metrics.signature import FewSamplesWarning
+from lddr.metrics.metric import FewSamplesWarning, UndefinedError, metrics
 from tests.metrics.toys import sample_of
 
 module = import_module("lddr.metrics.downstream")  # its function has the same name

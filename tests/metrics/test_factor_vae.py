@@ -5,8 +5,7 @@ import pytest
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.factor_vae import factor_vae_score, variance
-from lddr.metrics.interventions import SLICE
+from lddr.metrics.interventions import SLICE, factor_vae_score, variance
 from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics.toys import Toy, mixed, scored
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.errors import UserError
-from lddr.metrics.irs import irs
+from lddr.metrics.interventions import irs
 from lddr.metrics.metric import UndefinedError, metrics
 from tests.metrics import published
 from tests.metrics.toys import mixed, scored

@@ -1,6 +1,6 @@
 import numpy as np
 
-from lddr.metrics.mig_sup import mig_sup
+from lddr.metrics.mig import mig_sup
 from tests.metrics.published import mig_sup_gaps
 
 GENERATOR = np.random.default_rng(0)

@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.choice import configured
-from lddr.metrics.plan import encoded, pictures_of, planned, scorable
-from lddr.metrics.samples import EncodedImages
+from lddr.metrics.evaluate import encoded, pictures_of, planned, scorable
+from lddr.metrics.metric import EncodedImages, configured
 
 CIRCLES = load_dataset("circles", 16)
 SMALL = {"mig": {"samples": 50}, "sap": {"train": 40, "test": 20}}

@@ -8,13 +8,9 @@ import pytest
 from lddr.cli import main
 from lddr.console import TaskBars
 from lddr.errors import UserError
-from lddr.metrics.choice import configured
-from lddr.metrics.evaluate import entries_of
-from lddr.metrics.metric import Result, metrics
+from lddr.metrics.evaluate import divided, entries_of, score_codes
+from lddr.metrics.metric import FewSamplesWarning, Result, configured, metrics
 from lddr.metrics.mig import mig
-from lddr.metrics.plan import divided
-from lddr.metrics.score import score_codes
-from lddr.metrics.signature import FewSamplesWarning
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.integers([3, 4], size=(600, 2))

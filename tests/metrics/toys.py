@@ -3,7 +3,7 @@
 import numpy as np
 
 from lddr.data.factors import Factor, FactorTable
-from lddr.metrics.samples import EncodedImages, Sample
+from lddr.metrics.metric import EncodedImages, Sample
 
 
 class Toy(EncodedImages):

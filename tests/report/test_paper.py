@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.metric import SIX_METRICS
 from lddr.models import models
 from lddr.report.paper import (
     DATASETS,

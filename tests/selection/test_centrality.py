@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.selection.encoding import Encoded
-from lddr.selection.selectors.centrality import alike, drawn_groups, truths, vote_score
+from lddr.selection.ranking import Encoded
+from lddr.selection.selectors import alike, drawn_groups, truths, vote_score
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.random((1000, 3))

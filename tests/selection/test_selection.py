@@ -15,8 +15,7 @@ from lddr.cli import main
 from lddr.errors import UserError
 from lddr.runs.index import Run
 from lddr.selection.agreement import agreement, grouped
-from lddr.selection.encoding import Encoded
-from lddr.selection.ranking import select
+from lddr.selection.ranking import Encoded, select
 from lddr.selection.report import choice, correlation, judged, kinds, spearman
 from lddr.selection.selector import find_selector, selector, selectors
 

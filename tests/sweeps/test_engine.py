@@ -12,9 +12,8 @@ import pytest
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.sweeps import cluster as engine
-from lddr.sweeps.cluster import Options, connected, room, run_study
+from lddr.sweeps.cluster import Answer, Options, connected, room, run_study
 from lddr.sweeps.study import Study
-from lddr.sweeps.worker import Answer
 
 
 class FakeRay:

@@ -9,7 +9,7 @@ from lddr.config import configure
 from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
 from lddr.data.rendered.sprite_bits import drawn_sprites
-from lddr.metrics.choice import configured
+from lddr.metrics.metric import configured
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in
 from lddr.sweeps.stage import stage_of

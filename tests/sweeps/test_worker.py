@@ -8,7 +8,7 @@ from lddr.files import alone
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
 from lddr.sweeps import worker
-from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
+from lddr.sweeps.cluster import Answer, Order, carry_out, mark_of
 
 
 @pytest.fixture

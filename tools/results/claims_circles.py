@@ -7,7 +7,7 @@ from claims import PAPER, UNREGULARIZED, Claim, better, counted, judge, numbers,
 from estimates import Estimate, above, resampled, share
 from table import of, read
 
-from lddr.report.drawing.latent_grid import PARALLEL
+from lddr.report.drawing.traversals import PARALLEL
 from lddr.report.titles import model_title
 
 

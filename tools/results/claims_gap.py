@@ -7,10 +7,10 @@ from claims import DATASETS, PAPER, Claim, NotYetError, judge, table
 from estimates import FEWEST, Estimate, paired_ranks, ranks_within, resampled, together
 from table import of, read
 
-from lddr.metrics.choice import measures
+from lddr.metrics.metric import measures
 from lddr.report.titles import dataset_title, metric_title
 from lddr.runs.index import Run
-from lddr.selection.selectors.seeds import all_but_seed
+from lddr.selection.selectors import all_but_seed
 
 COMBINED = ("dvae", "factor-dvae")  # what the paper chooses from
 OTHERS = ("tc-dvae", "beta-dvae")

@@ -8,7 +8,7 @@ from claims import DATASETS, Claim, NotYetError, judge, table
 from estimates import FEWEST, paired_ranks, share, together
 from table import of, read
 
-from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.metric import SIX_METRICS
 from lddr.report.groups import scores_of
 from lddr.report.ranks import efficiencies
 from lddr.report.titles import dataset_title, metric_title

@@ -10,7 +10,7 @@ from codes import evenness
 from estimates import FEW, FEWEST, OPEN, OPPOSITE, SHOWN, above, gain, resampled
 from table import of, read
 
-from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.metric import SIX_METRICS
 from lddr.report.titles import metric_title, model_title
 from lddr.runs.index import Value
 

@@ -9,7 +9,7 @@ from table import RESULTS
 from lddr.console import watched
 from lddr.files import written_whole
 from lddr.runs.index import Run
-from lddr.selection.encoding import Encoded, encode
+from lddr.selection.ranking import Encoded, encode
 
 FOLDER = RESULTS / "selection" / "codes"
 

@@ -12,7 +12,7 @@ from table import RESULTS, of, read
 
 from lddr.files import written_whole
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.heat_maps import HeatMap, heat_maps
+from lddr.report.drawing.charts import HeatMap, heat_maps
 from lddr.report.figures.figure import figures
 from lddr.report.groups import Group
 from lddr.report.palette import colour, house_place

@@ -9,7 +9,7 @@ from claims import Lines, table
 from estimates import FEW, FEWEST, SHOWN, Estimate, above, resampled
 from table import RESULTS, of, read
 
-from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.metric import SIX_METRICS
 from lddr.report.groups import scores_of
 from lddr.report.palette import house_place
 from lddr.report.titles import dataset_title, metric_title, model_title

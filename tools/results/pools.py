@@ -12,14 +12,13 @@ import numpy as np
 from estimates import Estimate, paired_ranks
 from table import RESULTS, of, read, write
 
-from lddr.metrics.choice import SIX_METRICS
+from lddr.metrics.metric import SIX_METRICS
 from lddr.metrics.udr import udr
 from lddr.runs.index import Run
 from lddr.selection.agreement import agreement
-from lddr.selection.encoding import Encoded
+from lddr.selection.ranking import Encoded
 from lddr.selection.selector import Candidates, selectors
-from lddr.selection.selectors.centrality import alike
-from lddr.selection.selectors.seeds import all_but_seed, grouped_categories
+from lddr.selection.selectors import alike, all_but_seed, grouped_categories
 
 FOLDER = RESULTS / "selection"
 STUDIES = ("circles", "families", "penalties", "beginnings", "brightness", "discrete", "choice")  # to choose from

@@ -11,7 +11,7 @@ from claims import Lines, table
 from pools import Pool, pools
 
 from lddr.report.titles import dataset_title, metric_title
-from lddr.selection.selectors.seeds import all_but_seed
+from lddr.selection.selectors import all_but_seed
 
 SIZES = (5, 10, 20)  # models to choose from
 RULE_SIZE, DRAWS = 10, 5_000

@@ -10,8 +10,8 @@ import torch
 
 from lddr.data.dataset import stream
 from lddr.files import written_whole
-from lddr.report.drawing.curves import logged
-from lddr.report.drawing.latent_grid import axis_angle, grid_turn, space_of
+from lddr.report.drawing.charts import logged
+from lddr.report.drawing.traversals import axis_angle, grid_turn, space_of
 from lddr.runs.index import Run, Value, completed
 from lddr.trained import Trained
 from lddr.training.trainer import Trainer

@@ -176,7 +176,7 @@ def clean(yes: bool = False) -> None:
     from rich.filesize import decimal
 
     from lddr.console import say
-    from lddr.data.conversion import conversions
+    from lddr.data.array_files import conversions
 
     there = {path: path.stat().st_size for path in conversions()}
     for path, size in there.items():

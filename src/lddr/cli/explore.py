@@ -41,7 +41,7 @@ def explore(
         device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         open_browser: Open the page in the browser.
     """
-    from lddr.explorer.address import is_loopback, listening, names_of
+    from lddr.explorer.guard import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
     check_models_open()  # which the page does in another process, when somebody asks for one
@@ -74,7 +74,7 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
     import threading
     import webbrowser
 
-    from lddr.explorer.address import url
+    from lddr.explorer.guard import url
     from lddr.explorer.server import server
 
     address = url(host, place.getsockname()[1])

@@ -11,9 +11,8 @@ from tyro.extras import SubcommandApp
 from lddr import console
 from lddr.cli.app import LEFT_OUT, Columns, Conditions, Folder, Roots, RunName, Whole, app, listed
 from lddr.errors import UserError
-from lddr.runs.filters import check_columns, known_columns, matching, ordered
 from lddr.runs.index import Run, Value, find_run, flat_settings, gather
-from lddr.runs.tables import print_runs, shown
+from lddr.runs.tables import check_columns, known_columns, matching, ordered, print_runs, shown
 
 runs = SubcommandApp()
 app.command(runs, name="runs", help="List, show and compare run folders.")

@@ -26,7 +26,7 @@ def metrics_(markdown: bool = False) -> None:
     from rich.console import Console
 
     from lddr.console import table
-    from lddr.metrics.choice import described, markdown_table
+    from lddr.metrics.metric import described, markdown_table
 
     if markdown:
         print(markdown_table())
@@ -73,10 +73,8 @@ def evaluate(
     """
     from lddr.console import say
     from lddr.hardware import chosen_device
-    from lddr.metrics.bootstrap import Bootstrap
-    from lddr.metrics.choice import configured, parsed
-    from lddr.metrics.evaluate import draw_settings, evaluate_run
-    from lddr.metrics.fitting import check_jobs
+    from lddr.metrics.evaluate import Bootstrap, draw_settings, evaluate_run
+    from lddr.metrics.metric import check_jobs, configured, parsed
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.pretrained import located
     from lddr.runs.tables import default_columns, known_scores, print_runs
@@ -150,10 +148,8 @@ def score(
     import warnings
 
     from lddr.files import check_writable, write_json
-    from lddr.metrics.choice import parsed
-    from lddr.metrics.codes_file import read_codes
-    from lddr.metrics.score import score_codes
-    from lddr.metrics.signature import FewSamplesWarning
+    from lddr.metrics.evaluate import read_codes, score_codes
+    from lddr.metrics.metric import FewSamplesWarning, parsed
 
     settings = parsed([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
     if out is not None and out.parent.is_dir():

@@ -10,9 +10,8 @@ from lddr import console
 from lddr.cli.app import Columns, Conditions, File, Roots, app, listed
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.runs.filters import check_columns, matching
 from lddr.runs.index import Run, gather
-from lddr.runs.tables import shown
+from lddr.runs.tables import check_columns, matching, shown
 from lddr.selection.selector import DEFAULT, selectors
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def select(
         quiet: Print nothing but the chosen folder; with --report, nothing but the JSON that --json asks for.
     """
     from lddr.selection import ranking
-    from lddr.selection.encoding import RunEncoder
+    from lddr.selection.ranking import RunEncoder
     from lddr.selection.report import judged
 
     runs, encoder = matching(gather(folders), where), RunEncoder(samples, device)

@@ -102,7 +102,7 @@ def _told(failure: "Failure") -> str:
 
 
 def _print_scores(study: "Study", out: Path) -> None:
-    from lddr.sweeps.medians import score_rows
+    from lddr.sweeps.progress import score_rows
 
     rows = score_rows(study, out)
     model, *others = rows[0]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from lddr.arrays import as_array
 from lddr.data import allowed_size, as_resolution, within
-from lddr.data.conversion import MappedImages, converted
+from lddr.data.array_files import MappedImages, converted
 from lddr.data.dataset import Dataset, Images, as_floats, content_of
 from lddr.data.factors import FactorSpace, FactorTable
 from lddr.data.pictures import (

@@ -14,7 +14,7 @@ from PIL import Image
 
 from lddr.arrays import as_array
 from lddr.console import LONG, TaskBars, say
-from lddr.data.conversion import MappedImages, Rows, spooled
+from lddr.data.array_files import MappedImages, Rows, spooled
 from lddr.data.pictures import (
     GREY_MODES,
     Bytes,

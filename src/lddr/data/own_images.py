@@ -16,11 +16,9 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lddr.data import allowed_size, height_and_width
-from lddr.data.array_files import NpyArray, NpzArray
-from lddr.data.columns import columns_of_npz, factor_table
-from lddr.data.conversion import MappedImages, Rows, converted
+from lddr.data.array_files import MappedImages, NpyArray, NpzArray, Rows, converted
+from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
 from lddr.data.dataset import Dataset, Images, content_of
-from lddr.data.factors_csv import Columns, columns_of_csv
 from lddr.data.pictures import (
     AUTO,
     BLACK,

@@ -7,9 +7,8 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.report.palette import colour
-from lddr.runs.filters import known_columns
 from lddr.runs.index import OWN, Run, list_runs, read_run
-from lddr.runs.tables import default_columns
+from lddr.runs.tables import default_columns, known_columns
 
 UNLISTED = ("folder", "name")  # the first is nobody's business, the second is the title of every row
 

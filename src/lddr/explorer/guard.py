@@ -1,12 +1,160 @@
-"""Who may ask: the right host name, the same origin, the password if there is one; and what the page may load."""
+"""What protects the explorer: addresses, passwords, limits, and patience."""
 
+from __future__ import annotations
+
+import asyncio
+import base64
+import ipaddress
+import math
 import re
+import secrets
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from ipaddress import IPv6Network
 
+import h11
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from lddr.explorer.password import Password
+from lddr.errors import UserError
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def names_of(host: str) -> frozenset[str]:
+    """What the machine that listens at an address may be called."""
+    return LOOPBACK | {host.lower()} | (set() if is_loopback(host) else {socket.getfqdn().lower()})
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 is any free one."""
+    if not 0 <= port <= 65535:
+        raise UserError(f"a port is a number from 0 to 65535, not {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"cannot listen at {host} port {port} ({reason}); choose another with --port") from error
+
+
+def url(host: str, port: int) -> str:
+    """What to type into a browser on this machine."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # those mean every address
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}"
+
+
+FREE_TRIES = 10  # wrong ones that cost no time
+LONGEST_WAIT, FORGOTTEN = 60.0, 600.0  # seconds
+MOST_CLIENTS = 10_000  # that are remembered
+
+
+class Password:
+    """HTTP basic authentication under any user name."""
+
+    def __init__(self, secret: str, clock: Callable[[], float] = time.monotonic) -> None:
+        if not secret:
+            raise UserError("the password is empty; give one with --password or LDDR_PASSWORD, or leave both out")
+        self._secret, self._clock = secret.encode(), clock
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by client: how often, and when last
+
+    def is_known(self, authorization: str, client: str) -> bool:
+        """Whether this is the password; while its client has to wait, nothing is, or the answer's speed would tell."""
+        if not authorization or self.wait(client):
+            return False
+        is_right = secrets.compare_digest(_password_in(authorization), self._secret)
+        if not is_right:
+            self._remember(client)
+        return is_right
+
+    def wait(self, client: str) -> int:
+        """Seconds until the next try of this client is looked at."""
+        tries, last = self._wrong.get(_neighbourhood(client), (0, 0.0))
+        pause = min(2.0 ** min(tries - FREE_TRIES, 10), LONGEST_WAIT) if tries >= FREE_TRIES else 0.0
+        return max(0, math.ceil(last + pause - self._clock()))
+
+    def _remember(self, client: str) -> None:
+        place = _neighbourhood(client)
+        tries, last = self._wrong.pop(place, (0, 0.0))
+        self._wrong[place] = (1 if self._clock() - last > FORGOTTEN else tries + 1, self._clock())
+        if len(self._wrong) > MOST_CLIENTS:
+            self._wrong.popitem(last=False)
+
+
+def _neighbourhood(client: str) -> str:
+    """Whoever has one address of IPv6 has the 2⁶⁴ beside it too."""
+    return str(IPv6Network((client.partition("%")[0], 64), strict=False)) if ":" in client else client
+
+
+def _password_in(authorization: str) -> bytes:
+    """What follows the user name; nothing if this is something else."""
+    scheme, _, credentials = authorization.partition(" ")
+    try:
+        given = base64.b64decode(credentials, validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
+    return given if scheme.lower() == "basic" else b""
+
+
+PATIENCE = 60.0  # seconds: a picture of 5 MB takes as long at 0.7 Mbit/s
+MOST_CONNECTIONS = 256  # each takes one of the files this process may open
+
+
+class PatientProtocol(H11Protocol):
+    """Waits for the other side as long as is decent."""
+
+    _clock: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.abort()
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()  # closes when all is written, which an idle reader can put off
+        self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Let the clock run while the other side owes the rest of a request or has to take an answer."""
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) and not self.flow.write_paused:
+            self._stop()
+        elif self._clock is None:
+            self._clock = self.loop.call_later(PATIENCE, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
 
 HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][:/@\\\s]+))(?::[0-9]{1,5})?")  # [IPv6] or a name, and perhaps a port
 PROTECTION = {

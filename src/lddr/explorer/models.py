@@ -1,18 +1,61 @@
-"""The models of run folders: opened from safetensors, kept for a while, the last few only."""
+"""The models of the explorer, kept while they are used."""
 
 import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
+from threading import Lock
+from typing import Generic, TypeVar
 
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.own_images import pictures_among
 from lddr.errors import UserError
-from lddr.explorer.cache import SharedCache
 from lddr.explorer.catalogue import GoneError
 from lddr.explorer.open_model import OpenModel, posterior_of
 from lddr.runs.folder import RunFolder
 from lddr.trained import Trained
+
+Key = TypeVar("Key", bound=Hashable)
+Thing = TypeVar("Thing")
+
+
+class SharedCache(Generic[Key, Thing]):
+    """The things used last, each made once however many ask for it at the same time; a failure is not kept."""
+
+    def __init__(self, make: Callable[[Key], Thing], limit: int) -> None:
+        self._make, self._limit = make, limit
+        self._things: OrderedDict[Key, Future[Thing]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Thing:
+        with self._lock:
+            promise = self._things.get(key)
+            is_mine = promise is None
+            if promise is None:
+                promise = self._things[key] = Future()
+            self._things.move_to_end(key)
+            while len(self._things) > self._limit:
+                self._things.popitem(last=False)
+        if is_mine:
+            self._keep(key, promise)
+        return promise.result()
+
+    def _keep(self, key: Key, promise: Future[Thing]) -> None:
+        """Make the thing outside the lock, so that nobody who wants another one waits."""
+        try:
+            promise.set_result(self._make(key))
+        except BaseException as error:
+            with self._lock:
+                if self._things.get(key) is promise:
+                    del self._things[key]
+            promise.set_exception(error)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
 
 MOST_MODELS = 8  # kept in memory
 DRAWN = 64  # images that the KL of each latent is the mean of

@@ -19,10 +19,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from lddr.errors import UserError
-from lddr.explorer.address import LOOPBACK
 from lddr.explorer.catalogue import Catalogue, GoneError
-from lddr.explorer.guard import Guard
-from lddr.explorer.password import Password
+from lddr.explorer.guard import LOOPBACK, Guard, Password
 from lddr.explorer.pictures import LARGEST_UPLOAD, PICTURE_FORMATS, Pixels, from_upload, png
 from lddr.explorer.scores import all_scores, curves_of, known_information
 from lddr.runs.index import Run
@@ -58,7 +56,7 @@ def server(app: ASGIApp) -> "uvicorn.Server":
     """What serves the application; it needs a socket that listens."""
     import uvicorn
 
-    from lddr.explorer.patience import PatientProtocol
+    from lddr.explorer.guard import PatientProtocol
 
     settings: dict[str, Any] = {"log_level": "warning", "server_header": False, "ws": "none", "http": PatientProtocol}
     settings["proxy_headers"] = False  # or anybody on this machine could give wrong passwords under any address

@@ -1,19 +1,19 @@
 """Scores of representations: pure functions of codes and factors, each with a small result whose `.score` counts."""
 
-from lddr.metrics.beta_vae import beta_vae_score as beta_vae_score
 from lddr.metrics.dci import dci as dci
 from lddr.metrics.downstream import downstream as downstream
 from lddr.metrics.elbo import elbo as elbo
-from lddr.metrics.factor_vae import factor_vae_score as factor_vae_score
+from lddr.metrics.evaluate import score_codes as score_codes
 from lddr.metrics.gap import gap as gap
 from lddr.metrics.infomec import infomec as infomec
-from lddr.metrics.irs import irs as irs
+from lddr.metrics.interventions import beta_vae_score as beta_vae_score
+from lddr.metrics.interventions import factor_vae_score as factor_vae_score
+from lddr.metrics.interventions import irs as irs
 from lddr.metrics.mig import mig as mig
-from lddr.metrics.mig_sup import mig_sup as mig_sup
+from lddr.metrics.mig import mig_sup as mig_sup
 from lddr.metrics.modularity import explicitness as explicitness
 from lddr.metrics.modularity import modularity as modularity
 from lddr.metrics.pipe import pipe as pipe
 from lddr.metrics.sap import sap as sap
-from lddr.metrics.score import score_codes as score_codes
 from lddr.metrics.udr import udr as udr
 from lddr.metrics.unsupervised import unsupervised as unsupervised

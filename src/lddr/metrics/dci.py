@@ -1,17 +1,148 @@
-"""DCI: disentanglement, completeness and informativeness from boosted trees (Eastwood & Williams 2018)."""
+"""DCI: disentanglement, completeness and informativeness of gradient boosting, ours or scikit-learn's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
-from lddr.metrics.boosting import Fitted, Singles, boosted
-from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
-from lddr.metrics.signature import Seed
+from lddr.metrics.metric import Result, Seed, Tell, UndefinedError, metric, side_by_side
+
+Singles = NDArray[np.float32]
+Fitted = tuple[Floats, Whole, Whole]  # importance of every latent, labels predicted for the train and the test codes
+Node = tuple[Whole, Singles]  # a node's samples in the order of every latent, and their codes: (latents, samples) each
+
+# what scikit-learn's GradientBoostingClassifier does by default
+STAGES, RATE, DEPTH = 100, 0.1, 3
+NEAR = np.float32(1e-7)  # codes no further apart are never split
+PURE = float(np.finfo(np.float64).eps)  # residuals of no more variance are not split
+FLAT = 1e-150  # a leaf of no more curvature stays as it is
+
+
+def boosted(train: Singles, labels: Whole, test: Singles, seed: int) -> Fitted:
+    """The importances and predictions of GradientBoostingClassifier with its defaults, several times as fast.
+
+    That one sorts the codes anew in every node of every tree; here they are sorted once and stay in order when a node
+    is split. Splits, leaf values and importances are defined the same way; what differs is the rounding of sums, and
+    which of several equally good latents is taken, drawn at random in both.
+    """
+    classes, numbers = np.unique(labels, return_inverse=True)
+    trees = 1 if len(classes) == 2 else len(classes)  # per stage; two classes have one margin
+    targets = (numbers == np.arange(len(classes))[-trees:, np.newaxis]).astype(np.float64)  # (trees, samples)
+    chance = targets.mean(axis=1, keepdims=True)
+    start = np.log(chance) - (np.log(1 - chance) if trees == 1 else 0)
+    importance, margins = _raised(np.repeat(start, len(train) + len(test), axis=1), targets, train, test, seed)
+    winners = (margins[0] >= 0).astype(np.int64) if trees == 1 else margins.argmax(axis=0)
+    shares = importance / importance.sum() if importance.any() else importance
+    return shares, classes[winners[: len(train)]], classes[winners[len(train) :]]
+
+
+def _raised(margins: Floats, targets: Floats, train: Singles, test: Singles, seed: int) -> tuple[Floats, Floats]:
+    """All stages: the gains of every latent, and the margins (trees, train and test samples) in the end."""
+    everything, samples = np.concatenate([train, test]), len(train)
+    rate = RATE * (1 if len(targets) == 1 else 1 - 1 / len(targets))  # Friedman's factor for more than two classes
+    order = np.argsort(train, axis=0, kind="stable").T.copy()
+    root = order, np.take_along_axis(train.T, order, axis=1)
+    importance, generator = np.zeros(train.shape[1]), np.random.default_rng(seed)
+    for _ in range(STAGES):
+        likely = _probabilities(margins[:, :samples])
+        for tree, residuals in enumerate(targets - likely):
+            latents, thresholds, gains = grown(root, residuals, generator)
+            np.add.at(importance, latents, gains)
+            leaves = _leaves(everything, latents, thresholds)
+            steps = _newton_steps(leaves[:samples], residuals, likely[tree] * (1 - likely[tree]))
+            margins[tree] += rate * steps.take(leaves)
+    return importance, margins
+
+
+def _probabilities(margins: Floats) -> Floats:
+    from scipy.special import expit, softmax
+
+    return expit(margins) if len(margins) == 1 else softmax(margins, axis=0)
+
+
+def grown(root: Node, residuals: Floats, generator: np.random.Generator) -> tuple[Whole, Floats, Floats]:
+    """Latent, threshold and gain of every inner node of a tree; the children of node n are 2n + 1 and 2n + 2.
+
+    A node that is not split has an infinite threshold, so that all goes to its left, and no gain.
+    """
+    inner = 2**DEPTH - 1
+    latents, thresholds, gains = np.zeros(inner, np.int64), np.full(inner, np.inf), np.zeros(inner)
+    nodes: list[Node | None] = [root]
+    for number in range(inner):
+        node = nodes[number]
+        split = None if node is None else best_split(node, residuals, generator)
+        if node is None or split is None:
+            nodes += [None, None]
+            continue
+        latents[number], position, gains[number] = split
+        order, codes = (part[latents[number]] for part in node)
+        thresholds[number] = codes[position - 1 : position + 1].mean(dtype=np.float64)
+        if 2 * number + 1 < inner:  # its children are no leaves
+            nodes += _parted(node, order[:position], len(residuals))
+    return latents, thresholds, gains
+
+
+def best_split(node: Node, residuals: Floats, generator: np.random.Generator) -> tuple[int, int, float] | None:
+    """The latent, the number of samples to the left, and by how much the squared error falls; None if it cannot fall.
+
+    With residuals around their mean, their sum S over the left samples, and n = l + r samples: by S² n / (l r).
+    """
+    order, codes = node
+    count = order.shape[1]
+    centred = residuals.take(order)
+    centred -= centred[0].sum() / count
+    if centred[0] @ centred[0] <= PURE * count:
+        return None
+    left = np.arange(1, count)
+    gains = _cumulative()(centred)[:, :-1]
+    gains *= gains
+    gains *= count / (left * (count - left))
+    gains *= codes[:, 1:] > codes[:, :-1] + NEAR
+    positions = gains.argmax(axis=1)
+    shuffled = generator.permutation(len(gains))  # so that equally good latents share the importance
+    latent = shuffled[gains[shuffled, positions[shuffled]].argmax()]
+    gain = gains[latent, positions[latent]]
+    return (latent, positions[latent] + 1, gain) if gain > 0 else None
+
+
+@cache
+def _cumulative() -> Callable[[Floats], Floats]:
+    """Sums along the rows: torch's where it is installed, the same to the last bit in a quarter of the time."""
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return lambda rows: rows.cumsum(axis=1)
+    return lambda rows: torch.from_numpy(rows).cumsum(1).numpy()
+
+
+def _parted(node: Node, left: Whole, samples: int) -> list[Node | None]:
+    """The two children of a node, each still in the order of every latent."""
+    is_left = np.zeros(samples, bool)
+    is_left[left] = True
+    goes = is_left.take(node[0])
+    shape = len(node[0]), -1
+    sides = np.flatnonzero(goes), np.flatnonzero(~goes)
+    return [(node[0].take(side).reshape(shape), node[1].take(side).reshape(shape)) for side in sides]
+
+
+def _leaves(codes: Singles, latents: Whole, thresholds: Floats) -> Whole:
+    """The leaf of every sample, 0 … 2^depth - 1."""
+    node, starts = np.zeros(len(codes), np.int64), np.arange(0, codes.size, codes.shape[1])
+    for _ in range(DEPTH):
+        node = 2 * node + 1 + (codes.take(starts + latents.take(node)) > thresholds.take(node))
+    return node - (2**DEPTH - 1)
+
+
+def _newton_steps(leaves: Whole, residuals: Floats, curvature: Floats) -> Floats:
+    """One Newton step in every leaf: the sum of its residuals over the sum of its curvature."""
+    upper, lower = (np.bincount(leaves, weights, 2**DEPTH) for weights in (residuals, curvature))
+    return np.divide(upper, lower, out=np.zeros(2**DEPTH), where=lower > FLAT)
+
 
 Estimator = Literal["published", "fast"]
 

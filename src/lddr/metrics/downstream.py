@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.errors import UserError
-from lddr.metrics.boosting import boosted
-from lddr.metrics.dci import Estimator
-from lddr.metrics.fitting import side_by_side
+from lddr.metrics.dci import Estimator, boosted
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
-from lddr.metrics.signature import Seed
+from lddr.metrics.metric import Result, Seed, Tell, UndefinedError, metric, side_by_side
 
 LearnerName = Literal["logistic", "boosting"]
 How = tuple[LearnerName, int, bool, Estimator]  # the seed of boosting, whether folds are stratified, whose trees

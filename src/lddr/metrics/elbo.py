@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Result, Tell, metric
-from lddr.metrics.signature import Count
+from lddr.metrics.metric import Count, Result, Tell, metric
 
 if TYPE_CHECKING:
     from torch import Tensor

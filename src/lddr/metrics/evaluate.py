@@ -1,30 +1,349 @@
-"""Score a representation with many metrics from one encoding: any callable on a dataset, or the model of a run."""
+"""Score representations with many metrics from one encoding: any callable, arrays of codes, or the model of a run."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.console import TaskBars
+from lddr.arrays import as_array
+from lddr.console import LONG, TaskBars, clock
 from lddr.data import as_resolution
-from lddr.data.dataset import Dataset, as_floats
-from lddr.data.factors import FactorSpace
+from lddr.data.array_files import WORDS, arrays_in, names_in
+from lddr.data.columns import columns_of_arrays, factor_table, factor_table_of
+from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.data.load import as_dataset, is_path
-from lddr.metrics.bootstrap import Bootstrap
-from lddr.metrics.choice import Chosen, MetricSettings, Names, configured
-from lddr.metrics.fitting import cores
-from lddr.metrics.metric import Metric, Result, Tell, UndefinedError, plain
-from lddr.metrics.plan import Encode, divided, encoded, labelled, planned, scorable
-from lddr.metrics.signature import FewSamplesWarning, of_few_samples
+from lddr.errors import UserError
+from lddr.foreign import in_one_line, named
+from lddr.metrics.information import checked
+from lddr.metrics.metric import (
+    Chosen,
+    Draws,
+    EncodedImages,
+    FewSamplesWarning,
+    Metric,
+    MetricSettings,
+    Names,
+    Result,
+    Samples,
+    Tell,
+    UndefinedError,
+    configured,
+    cores,
+    of_few_samples,
+    plain,
+    side_by_side,
+)
 from lddr.runs.folder import RunFolder
 from lddr.settings import Rule
 
 if TYPE_CHECKING:
     from lddr.trained import Trained
+
+Encode = Callable[[Images], ArrayLike]  # → (count, latents)
+
+BATCH = 512
+BLOCK = 16  # images whose colours and noise, where a dataset has such chance, come from one generator
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What every metric draws, why some cannot, and the distinct images behind all draws."""
+
+    draws: dict[str, Draws]
+    undefined: dict[str, str]
+    images: Indices  # (distinct,), in order
+
+    @property
+    def drawn(self) -> int:
+        return sum(numbers.size for parts in self.draws.values() for numbers in parts.values())
+
+
+def planned(space: FactorSpace, metrics: Mapping[str, Metric], seed: int) -> Plan:
+    """All draws of all metrics; each metric has a stream of its own, so that company changes nothing.
+
+    Where only some images are labelled, a metric that needs factors looks at the images whose factors are all known:
+    as there may be few, they are divided among its parts and not drawn with replacement. Other metrics draw from all.
+    """
+    draws, undefined = {}, {}
+    known, images = labelled(space)
+    for name, metric in metrics.items():
+        try:
+            check_factors(metric, known)
+            if metric.labels and images is not None:
+                draws[name] = {part: images[numbers] for part, numbers in _of_few(known, metric, seed).items()}
+            else:
+                draws[name] = metric.draw(space, stream(seed, f"metric {name}"))
+        except UndefinedError as reason:
+            undefined[name] = str(reason)
+    numbers = [array.ravel() for parts in draws.values() for array in parts.values()]
+    return Plan(draws, undefined, np.unique(np.concatenate([np.zeros(0, np.int64), *numbers])))
+
+
+def _of_few(space: FactorSpace, metric: Metric, seed: int) -> Draws:
+    if metric.needs == "codes":
+        return divided(metric, space.size, seed)
+    return metric.draw(space, stream(seed, f"metric {metric.name}"))
+
+
+def divided(metric: Metric, count: int, seed: int) -> Draws:
+    """Samples 0 … count - 1, each in at most one part of the metric, in the proportion of the parts' sizes."""
+    wanted = metric.parts
+    if not wanted:
+        return {}
+    share = min(1.0, count / sum(wanted.values()))
+    order: Indices = stream(seed, f"metric {metric.name}").permutation(count)
+    ends = np.cumsum([round(share * size) for size in wanted.values()])
+    if share < 1:
+        ends[-1] = count
+    return {part: order[first:last] for part, first, last in zip(wanted, [0, *ends], ends, strict=False)}
+
+
+def labelled(space: FactorSpace) -> tuple[FactorSpace, Indices | None]:
+    """The factor space of the images whose factors are all known, and their numbers; None if that is all of them."""
+    if space.is_complete or not isinstance(space, FactorTable):
+        return space, None
+    images = space.fully_labelled()
+    return space.subset(images), images
+
+
+def check_factors(metric: Metric, space: FactorSpace) -> None:
+    """Refuse a metric that needs factors where there are none that vary, or no image has them all."""
+    if metric.labels and space.factors and not space.size:
+        raise UndefinedError(f"no image has all of its factors labelled: {', '.join(space.names)}")
+    if metric.labels and not any(size > 1 for size in space.sizes):
+        raise UndefinedError("there are no ground-truth factors with at least two values to compare the codes with")
+
+
+def encoded(
+    dataset: Dataset,
+    space: FactorSpace,
+    images: Indices,
+    encode: Encode,
+    seed: int,
+    tell: Callable[[float], None] = lambda count: None,
+) -> EncodedImages:
+    """The table of codes of these images, each encoded once; `tell` hears how many are done.
+
+    It takes 4 bytes per image and latent, and images are held a batch at a time.
+    """
+    codes: NDArray[np.float32] | None = None
+    done = 0
+    for pictures in pictures_of(dataset, images, seed):
+        part = _checked(encode(pictures), len(pictures))
+        codes = np.empty((len(images), part.shape[1]), np.float32) if codes is None else codes
+        if part.shape[1] != codes.shape[1]:
+            raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {part.shape[1]} for another")
+        codes[done : done + len(part)] = part
+        done += len(part)
+        tell(len(part))
+    return EncodedImages(space, images, np.zeros((0, 0), np.float32) if codes is None else codes)
+
+
+def pictures_of(dataset: Dataset, images: Indices, seed: int) -> Iterator[Images]:
+    """Images in batches; where chance has a part in them, it depends on the image's number and the seed alone."""
+    for first in range(0, len(images), BATCH):
+        numbers = images[first : first + BATCH]
+        yield dataset.images(numbers) if dataset.is_fixed else _by_blocks(dataset, numbers, seed)
+
+
+def _by_blocks(dataset: Dataset, numbers: Indices, seed: int) -> Images:
+    """Whole blocks of neighbouring numbers, each with a generator of its own, of which the wanted ones are taken."""
+    blocks = np.unique(numbers // BLOCK)
+    parts = []
+    for block in blocks:
+        members = np.arange(block * BLOCK, min((block + 1) * BLOCK, len(dataset)))
+        drawn = dataset.images(members, stream(seed, "metric images", int(block)))
+        parts.append(drawn[np.isin(members, numbers)])
+    return np.concatenate(parts)
+
+
+def _checked(codes: ArrayLike, count: int) -> NDArray[np.float32]:
+    array = as_array(codes)
+    if array.ndim != 2 or len(array) != count:
+        raise UserError(f"represent must give codes of shape ({count}, latents) for {count} images, not {array.shape}")
+    if not np.isfinite(array).all():
+        raise UserError("represent gave codes that are not finite; mend the model before it is scored")
+    return array.astype(np.float32)
+
+
+def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, dict[str, str]]:
+    """The same images with the factors that can be scored, and why the others cannot.
+
+    A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out. Unknown
+    values stay unknown.
+    """
+    if not isinstance(space, FactorTable):
+        return space, {}
+    factors, columns, left_out = [], [], {}
+    for factor, column, known in zip(space.factors, space.rows.T, space.known.T, strict=True):
+        images = int(known.sum())
+        if not _is_continuous(factor, images):
+            factors.append(factor)
+            columns.append(column)
+        elif bins is None:
+            reason = f"continuous: {factor.size} different numbers in {images} images; --bins 20 puts it into bins"
+            left_out[factor.name] = reason
+        else:
+            numbers = np.asarray(factor.values)[column[known]]
+            edges = np.histogram_bin_edges(numbers, bins)
+            factors.append(Factor(factor.name, bins))
+            binned = column.copy()
+            binned[known] = np.digitize(numbers, edges[1:-1])
+            columns.append(binned)
+    rows = np.stack(columns, axis=1) if columns else np.zeros((space.size, 0), np.int64)
+    return FactorTable(factors, rows), left_out
+
+
+def _is_continuous(factor: Factor, images: int) -> bool:
+    numeric = factor.values is not None and not any(isinstance(value, str) for value in factor.values)
+    return numeric and factor.size > max(2, images / 2)
+
+
+SHARE = 0.9  # of the resamples lie in the interval
+FEWEST, MOST = 20, 100_000  # resamples; fewer have no tails of 5 %
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """How many resamples there are, none for 0, and the seed that decides which."""
+
+    resamples: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.resamples != 0:
+            Rule(0, "", int, at_least=FEWEST, at_most=MOST).fitting("bootstrap", self.resamples)
+
+    def applies_to(self, metric: Metric) -> bool:
+        """Whether a metric gets intervals: whatever is worked out from codes."""
+        return self.resamples > 0 and metric.needs != "model"
+
+    def settings_of(self, metric: Metric) -> dict[str, int]:
+        """What stands in the settings of an entry."""
+        return {"bootstrap": self.resamples} if self.applies_to(metric) else {}
+
+    def scored(self, metric: Metric, samples: Samples, told: Tell, say: Callable[[str], None]) -> Result:
+        """The result of a metric, with intervals if they are asked for; `say` hears what they will cost."""
+        if not self.applies_to(metric):
+            return metric.score(samples, told)
+        _check_rows(metric, samples)
+        rest = self.resamples - 1
+        result = metric.score(samples, lambda part: told(part / (2 + rest)))
+        begun, first = perf_counter(), _numbers_of_resamples(metric, samples, self.seed, range(1))
+        seconds = perf_counter() - begun
+        if seconds * rest > LONG:
+            say(f"{metric.name}: {self.resamples} resamples, ETA {clock(seconds * rest)}")
+        chunks = _chunks(range(1, self.resamples), seconds)
+        tasks, costs = (
+            [(metric, samples, self.seed, chunk) for chunk in chunks],
+            [float(len(chunk)) for chunk in chunks],
+        )
+        others = side_by_side(_numbers_of_resamples, tasks, costs, lambda part: told(part * rest / (2 + rest)))
+        found = [*first, *chain.from_iterable(others)]
+        return replace(result, bootstrap=_summary(_numbers(result), found, metric.labels))
+
+
+def _check_rows(metric: Metric, samples: Samples) -> None:
+    for part, sample in samples.items():
+        if metric.needs == "codes" and len(sample) < 2:
+            raise UserError(
+                f"an interval of {metric.name} comes from resampled rows, and its {part!r} has {len(sample)} row; "
+                "give more rows, or leave bootstrap out"
+            )
+
+
+def resampled(samples: Samples, generator: np.random.Generator) -> Samples:
+    """As many rows of each part, drawn from that part with replacement: no row gets from one part into another."""
+    return {part: sample[drawn_rows(len(sample), generator)] for part, sample in samples.items()}
+
+
+def drawn_rows(count: int, generator: np.random.Generator) -> Indices:
+    """With replacement, in random order but for copies of a row, which stay together.
+
+    So they are in one fold where training rows are divided into folds again.
+    """
+    times = np.bincount(generator.integers(count, size=count), minlength=count)
+    order = generator.permutation(count)
+    return np.repeat(order, times[order])
+
+
+def _chunks(numbers: range, seconds: float) -> list[range]:
+    """Resamples that are done in one go, for about half a second: to hand each over alone takes longer than a MIG."""
+    size = 1 + min(len(numbers) // 8, int(0.5 / max(seconds, 1e-6)))
+    return [numbers[first : first + size] for first in range(0, len(numbers), size)]
+
+
+def _numbers_of_resamples(metric: Metric, samples: Samples, seed: int, numbers: range) -> list[dict[str, float]]:
+    """Those for which the metric is defined; it may not be, say because no factor varies any more."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewSamplesWarning)  # said of the score itself
+        for number in numbers:
+            with suppress(UndefinedError):
+                drawn = resampled(samples, stream(seed, f"bootstrap {metric.name}", number))
+                found.append(_numbers(metric.score(drawn)))
+    return found
+
+
+def _numbers(result: Result) -> dict[str, float]:
+    """The score and what else is a single number."""
+    values = {entry.name: getattr(result, entry.name) for entry in fields(result)}
+    return {name: value for name, value in values.items() if isinstance(value, float)}
+
+
+def _summary(score: dict[str, float], resamples: list[dict[str, float]], is_share: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {"share": SHARE, "resamples": len(resamples), "intervals": {}, "shifts": {}}
+    for name, value in score.items():
+        found = np.array([one[name] for one in resamples if name in one])
+        if len(found) >= FEWEST:
+            facts["intervals"][name], facts["shifts"][name] = interval(value, found, is_share)
+    if not facts["intervals"]:
+        facts["reason"] = (
+            f"only {len(resamples)} of the resamples have a score: too few rows, or factors that hardly vary"
+        )
+    return facts
+
+
+def interval(value: float, resamples: NDArray[np.float64], is_share: bool) -> tuple[tuple[float, float], float]:
+    """The middle 90 % of the resamples, moved so that their median is the value, and by how much they were off.
+
+    A resample has 63 % of the distinct rows, which moves all of them: information seems more, classifiers learn less.
+    What lies in [0, 1] by nature stays there.
+    """
+    low, middle, high = np.quantile(resamples, [(1 - SHARE) / 2, 0.5, (1 + SHARE) / 2])
+    shift = middle - value
+    least = 0.0 if min(resamples.min(), value) >= 0 else -np.inf
+    most = 1.0 if is_share and max(resamples.max(), value) <= 1 else np.inf
+    return (float(max(low - shift, least)), float(min(high - shift, most))), float(shift)
+
+
+HOW = "save it with numpy.savez(path, codes=codes, factors=factors)"
+
+
+def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
+    """The arrays `codes` (samples, latents), `factors` (samples, factors) and `factor_names` of an .npz file."""
+    found = arrays_in(path, ("codes", "factors", "factor_names"), HOW)
+    with named(path):
+        codes = _codes(found.get("codes"), names_in(path, HOW))
+        return codes, factor_table(columns_of_arrays(found, len(codes), "samples"), len(codes))
+
+
+def _codes(codes: NDArray | None, names: list[str]) -> NDArray:
+    if codes is None:
+        raise UserError(f"there is no array 'codes', only: {in_one_line(', '.join(names)) or 'nothing'}; {HOW}")
+    if codes.ndim != 2 or codes.dtype.kind in WORDS or not codes.size:
+        raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
+    return codes
+
 
 Represent = Callable[[NDArray[np.float32]], ArrayLike]  # images (count, height, width, channels) → (count, latents)
 MANY_BINS = 10_000
@@ -239,3 +558,51 @@ def is_scored(
         sizes = {part: len(numbers) for part, numbers in divided(metric, few, seed).items()}
         asked |= {part: size for part, size in sizes.items() if part in asked}
     return plain(asked).items() <= entry.get("settings", {}).items()
+
+
+def score_codes(
+    codes: ArrayLike,
+    factors: Any,
+    names: Names = None,
+    *,
+    settings: MetricSettings | None = None,
+    seed: int = 0,
+    jobs: int = -1,
+    bins: int | None = None,
+    bootstrap: int = 0,
+    quiet: bool = False,
+) -> Entries:
+    """Scores of codes (samples, latents) with factors (samples, factors); what needs images or a model says so.
+
+    `factors` may also be a DataFrame or a dict of columns. A value is unknown if it is NaN, None or "", or -1 in a
+    column without other negative numbers; samples with an unknown value are left out where factors are needed.
+
+    Metrics that train have the samples divided at random, in the proportion of the published sizes and never above
+    them. `bins` is how many bins a continuous factor is put into (None: it is left out); `bootstrap` is how many
+    resamples of the rows give every score a 90 % interval, under "bootstrap" of its entry (0: none).
+    """
+    common, resampling = draw_settings(seed, bins), Bootstrap(bootstrap, seed)
+    table = factors if isinstance(factors, FactorTable) else factor_table_of(factors)
+    space, left_out = scorable(table, bins)
+    values, _ = checked(codes, np.zeros((space.size, 1), np.int64))
+    encoded = EncodedImages(space, np.arange(space.size), values)
+    known, rows = labelled(space)
+
+    def result(metric: Metric, told: Tell) -> Result:
+        if metric.needs == "interventions":
+            raise UndefinedError(
+                f"{metric.title} looks at images with one factor held: it needs the dataset and a way to encode it, "
+                "with lddr evaluate RUN or lddr.evaluate(dataset, represent)"
+            )
+        check_factors(metric, known)
+        if metric.labels and rows is not None:
+            draws = {part: rows[numbers] for part, numbers in divided(metric, len(rows), seed).items()}
+        else:
+            draws = divided(metric, space.size, seed)
+        return resampling.scored(metric, encoded.samples(draws), told, bars.line)
+
+    few = of_few_labels(space, "samples")
+    with TaskBars(quiet) as bars, cores(jobs):
+        entries = entries_of(configured(names, settings), result, common, left_out, bars, resampling, few)
+    warn_of_few(entries)
+    return entries

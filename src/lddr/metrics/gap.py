@@ -9,8 +9,7 @@ import numpy as np
 from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
-from lddr.metrics.signature import Count
+from lddr.metrics.metric import Count, Result, Tell, UndefinedError, metric
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,7 +6,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import (
     Floats,
     Whole,
@@ -16,10 +15,9 @@ from lddr.metrics.information import (
     histogram_facts,
     mutual_information,
 )
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
+from lddr.metrics.metric import Count, Result, Seed, Share, Tell, UndefinedError, metric, side_by_side
 from lddr.metrics.modularity import ROUNDING
 from lddr.metrics.probe import probabilities, standardised
-from lddr.metrics.signature import Count, Seed, Share
 
 Estimator = Literal["neighbours", "binned", "categories"]
 Flags = NDArray[np.bool_]

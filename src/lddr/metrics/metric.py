@@ -1,18 +1,169 @@
-"""What a metric is: one function from codes and factors to a result, and beside it what it needs."""
+"""What a metric is: one function from codes and factors to a result, its settings, and the images it needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
+from functools import wraps
 from inspect import getdoc, signature
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lddr.data.factors import FactorSpace
+from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.metrics.samples import Draws, Sample
-from lddr.metrics.signature import rules_of, with_settings
+from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
 from lddr.settings import Rule
+
+Draws = dict[str, Indices]  # part → image numbers, of any shape
+
+DIRECT = 20_000_000  # up to this many images a table by image number is smaller than searching is slow
+
+
+class EncodedImages:
+    """The codes of some images of a factor space, by image number."""
+
+    def __init__(self, space: FactorSpace, images: Indices, codes: NDArray[np.floating]) -> None:
+        self.space, self._images, self._codes = space, images, codes
+        self._rows: NDArray[np.int32] | None = None
+        if space.size <= DIRECT:
+            self._rows = np.full(space.size, -1, np.int32)
+            self._rows[images] = np.arange(len(images), dtype=np.int32)
+
+    def codes_of(self, indices: Indices) -> Floats:
+        """(…) → (…, latents)."""
+        rows = np.searchsorted(self._images, indices) if self._rows is None else self._rows[indices]
+        return self._codes[rows].astype(np.float64)
+
+    def samples(self, draws: Draws) -> dict[str, Sample]:
+        """The drawn parts of a metric."""
+        return {part: Sample(numbers, self) for part, numbers in draws.items()}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Drawn images by number: their codes and factors are looked up when asked for, so that a part costs a part."""
+
+    indices: Indices  # (…)
+    table: EncodedImages
+
+    def __getitem__(self, part: Any) -> Sample:
+        return Sample(self.indices[part], self.table)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def codes(self) -> Floats:
+        """(…, latents)."""
+        return self.table.codes_of(self.indices)
+
+    @property
+    def factors(self) -> Whole:
+        """(…, factors)."""
+        return self.table.space.factors_of(self.indices)
+
+
+FEW = 1_000  # samples; published scores are of 10 000 and more
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+# what a setting may be: the limits stand beside the type
+Count = Annotated[int, {"at_least": 1}]
+Seed = Annotated[int, {"at_least": 0, "at_most": 2**32 - 1}]
+NotNegative = Annotated[float, {"at_least": 0}]
+Positive = Annotated[float, {"above": 0}]
+Share = Annotated[float, {"at_least": 0, "at_most": 1}]
+
+
+class FewSamplesWarning(UserWarning):
+    """A score is of so few samples that it says little."""
+
+
+def of_few_samples(sizes: Mapping[str, Any]) -> str | None:
+    """What to say of a score of so many samples, nothing where they are enough."""
+    count = sizes.get("samples", sizes.get("train", FEW) + sizes.get("test", FEW))
+    return f"from {count} samples; scores of fewer than {FEW} are biased and vary by chance" if count < FEW else None
+
+
+def rules_of(function: Callable) -> dict[str, Rule]:
+    """The settings of a function: its parameters with a default, but for None, which is something that may be missing.
+
+    A range stands in the annotation, such as `Count`; the allowed words are those of a `Literal`.
+    """
+    known = inspect.signature(function).parameters.values()
+    return {each.name: _rule(each) for each in known if each.default not in (None, each.empty)}
+
+
+def _rule(parameter: inspect.Parameter) -> Rule:
+    annotation, kind = parameter.annotation, type(parameter.default)
+    choices = get_args(annotation) if get_origin(annotation) is Literal else ()
+    limits = annotation.__metadata__[0] if get_origin(annotation) is Annotated else {}
+    return Rule(parameter.default, "", kind, choices=choices, **limits)
+
+
+def with_settings(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The same function, which refuses settings out of their range in a sentence, and whose result has them all."""
+    signature, rules, name = inspect.signature(function), rules_of(function), function.__name__
+
+    @wraps(function)
+    def called(*values: _P.args, **named: _P.kwargs) -> _R:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
+        bound.arguments.update(settings)
+        result: Any = function(*bound.args, **bound.kwargs)
+        if few := of_few_samples(result.settings):
+            warnings.warn(f"{name}: {few}", FewSamplesWarning, stacklevel=2)
+        return replace(result, settings=settings | result.settings)
+
+    return called
+
+
+T = TypeVar("T")
+
+
+def cores(jobs: int) -> AbstractContextManager:
+    """Let fits run on this many cores, all for -1."""
+    from joblib import parallel_config
+
+    check_jobs(jobs)
+    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
+
+
+def check_jobs(jobs: int) -> None:
+    if jobs != -1 and jobs < 1:
+        raise UserError(f"jobs must be at least 1, or -1 for all cores, not {jobs}")
+
+
+def side_by_side(
+    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], told: Tell | None = None
+) -> list[T]:
+    """`fit(*task)` for every task, in order; `told` hears the share of each in the `costs` when it is done."""
+    from joblib import Parallel, delayed
+
+    results, total = [], sum(costs) or 1.0
+    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in tasks)
+    for result, cost in zip(fits, costs, strict=True):
+        results.append(result)
+        if told is not None:
+            told(cost / total)
+    return results
+
+
+def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
+    """The fit with one thread inside: the last digits of its sums would depend on the number of threads."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return fit(*task)
+
 
 Samples = Mapping[str, Sample]  # by part
 Tell = Callable[[float], None]  # told the share of a metric's work that has just been finished
@@ -97,7 +248,7 @@ class Metric:
         counts = {part: count(own) if callable(count) else own[part] for part, count in self.counts.items()}
         return {part: count for part, count in counts.items() if count}
 
-    def with_settings(self, **changes: Any) -> "Metric":
+    def with_settings(self, **changes: Any) -> Metric:
         """The same with other settings; what is not one, or out of its range, is refused in a sentence."""
         for name in changes:
             if name not in self.rules:
@@ -170,3 +321,76 @@ def metric(
         return checked
 
     return register
+
+
+SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's six, in its order
+
+Chosen = Mapping[str, Metric]
+MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
+Names = str | Iterable[str] | None  # "quick", "all", names with commas between them, or a list; None is quick
+
+
+def configured(names: Names = None, settings: MetricSettings | None = None) -> dict[str, Metric]:
+    """The metrics that are wanted, with changed settings; the quick ones are joined by those whose settings are."""
+    changes = settings or {}
+    wanted = named(names)
+    if names is None or names == "quick":
+        wanted = [name for name in metrics if name in wanted or name in changes]
+    strangers = [name for name in changes if name not in wanted]
+    if strangers:
+        raise UserError(f"settings for {strangers[0]}, which is not among the metrics: {', '.join(wanted)}")
+    return {name: metrics[name].with_settings(**changes.get(name, {})) for name in wanted}
+
+
+def measures() -> list[str]:
+    """The metrics that hold codes against factors: the paper's six, then all others."""
+    others = [name for name in metrics if metrics[name].labels and not metrics[name].is_task]
+    return list(dict.fromkeys([*SIX_METRICS, *others]))
+
+
+def named(names: Names) -> list[str]:
+    """The names of metrics that are meant."""
+    if names is None or names == "quick":
+        return [name for name in metrics if metrics[name].is_quick]
+    if names == "all":
+        return list(metrics)
+    given = names.split(",") if isinstance(names, str) else names
+    wanted = [name.strip() for name in given if name.strip()]
+    if isinstance(names, str) and not wanted:  # a study may do without scores
+        raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
+    return list(dict.fromkeys(wanted))
+
+
+def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """METRIC.SETTING=VALUE as nested dictionaries, with the value in the type of the setting."""
+    settings: dict[str, dict[str, Any]] = {}
+    for change in changes:
+        where, equals, value = change.partition("=")
+        name, dot, setting = where.partition(".")
+        if not equals or not dot:
+            raise UserError(f"expected METRIC.SETTING=VALUE, such as dci.estimator=fast, not {change!r}")
+        given = value.split(",") if isinstance(metrics[name].settings.get(setting), tuple) else value
+        settings.setdefault(name, {})[setting] = metrics[name].with_settings(**{setting: given}).settings[setting]
+    return settings
+
+
+def described() -> list[tuple[str, str, str, str]]:
+    """Name, needs, what it is, and the published settings of every metric."""
+    rows = []
+    for name in metrics:
+        metric = metrics[name]
+        needs = {"codes": "codes and factors" if metric.labels else "codes", "interventions": "the dataset"}
+        settings = ", ".join(f"{key} {in_words(value)}" for key, value in metric.settings.items())
+        rows.append((name, needs.get(metric.needs, "the model"), f"{metric.title}: {metric.about}", settings))
+    return rows
+
+
+def in_words(value: Any) -> str:
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def markdown_table() -> str:
+    """The table of docs/metrics.md."""
+    rows = [("name", "needs", "what it is", "settings"), ("---",) * 4]
+    rows += [(f"`{name}`", needs, about.replace("|", "\\|"), settings) for name, needs, about, settings in described()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import (
     Floats,
     Whole,
@@ -15,9 +14,8 @@ from lddr.metrics.information import (
     histogram_facts,
     mutual_information_matrix,
 )
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
+from lddr.metrics.metric import Count, NotNegative, Result, Tell, UndefinedError, metric, side_by_side
 from lddr.metrics.probe import probabilities, standardised
-from lddr.metrics.signature import Count, NotNegative
 
 ROUNDING = 1e-12  # nats: less than this is no information, and its shares are no shares
 

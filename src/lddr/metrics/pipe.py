@@ -5,8 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Result, Tell, metric
-from lddr.metrics.signature import Count, Positive
+from lddr.metrics.metric import Count, Positive, Result, Tell, metric
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

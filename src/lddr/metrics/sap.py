@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.fitting import side_by_side
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Result, Tell, UndefinedError, metric
+from lddr.metrics.metric import Positive, Result, Seed, Tell, UndefinedError, metric, side_by_side
 from lddr.metrics.mig import two_largest
-from lddr.metrics.signature import Positive, Seed
 
 SMALLEST = 1e-100  # codes below it are 0 to the classifier, whose solver never comes back from squares that vanish
 

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.metrics.information import Floats, as_floats, checked, discretised, histogram_facts, mutual_information_matrix
-from lddr.metrics.metric import Result, metric
-from lddr.metrics.signature import Count, NotNegative, Positive
+from lddr.metrics.metric import Count, NotNegative, Positive, Result, metric
 
 
 @dataclass(frozen=True)

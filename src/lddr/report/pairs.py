@@ -6,14 +6,12 @@ from itertools import product
 
 import numpy as np
 
-from lddr.metrics.choice import SIX_METRICS
-from lddr.metrics.metric import UndefinedError
+from lddr.metrics.metric import SIX_METRICS, UndefinedError
 from lddr.models import models
-from lddr.report.few import few_mark
 from lddr.report.groups import Group, scores_of
 from lddr.report.palette import families, goals
 from lddr.report.paper import GAINS
-from lddr.report.titles import model_title
+from lddr.report.titles import few_mark, model_title
 from lddr.runs.index import Run
 
 Pair = tuple[str, str]

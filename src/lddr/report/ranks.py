@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lddr.metrics.choice import measures
-from lddr.metrics.metric import metrics
+from lddr.metrics.metric import measures, metrics
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 

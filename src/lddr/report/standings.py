@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lddr.metrics.choice import SIX_METRICS
-from lddr.metrics.metric import UndefinedError
+from lddr.metrics.metric import SIX_METRICS, UndefinedError
 from lddr.report.groups import Group, scores_of
 from lddr.report.palette import house_place, is_discrete
 from lddr.report.titles import method_title

@@ -1,8 +1,23 @@
-"""The names people know, of models, methods, datasets and metrics."""
+"""Titles of datasets, models and metrics, and the mark of scores from few samples."""
 
 from pathlib import Path
 
 from lddr.runs.index import Run
+
+FEW = 5  # runs from which on a median is shown without a mark, and as a violin
+MARK = "△"
+MEANING = "of fewer than five runs of a model: too few to conclude anything from"
+
+
+def few_mark(count: int) -> str:
+    """The mark, if these are few."""
+    return MARK if count < FEW else ""
+
+
+def few_told(*texts: str) -> str:
+    """A sentence that explains the mark, if one of these texts has it."""
+    return f" {MARK}: {MEANING}." if any(MARK in text for text in texts) else ""
+
 
 ABBREVIATED = 3  # letters of a loss that is written in capitals: BCE, L2
 

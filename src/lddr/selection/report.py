@@ -9,8 +9,7 @@ import numpy as np
 
 from lddr.metrics.information import Floats
 from lddr.runs.index import Run, Value
-from lddr.selection.encoding import Encoded
-from lddr.selection.ranking import COMPARABLE
+from lddr.selection.ranking import COMPARABLE, Encoded
 from lddr.selection.selector import Candidates, Selector, Verdict, find_selector
 
 RESAMPLES, CONFIDENCE = 1000, 0.95

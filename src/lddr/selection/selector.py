@@ -9,7 +9,7 @@ from lddr.registry import Registry
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:
-    from lddr.selection.encoding import Encoded
+    from lddr.selection.ranking import Encoded
 
 Verdict = float | str  # the number, or why this run has none
 Better = Literal["lower", "higher"]

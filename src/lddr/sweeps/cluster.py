@@ -1,29 +1,183 @@
-"""The runs of a study on Ray: a task each, on this machine or on a cluster, retried from their checkpoints."""
+"""A study on Ray: workers that train and score runs, and the queue that feeds them."""
 
 import os
+import platform
+import secrets
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
+import traceback
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import psutil
 
 from lddr.config import Config
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.extras import check_installed
-from lddr.runs.folder import RunFolder
+from lddr.files import BusyError, alone, write_json
+from lddr.runs.folder import RunFolder, loaded
 from lddr.runs.machine import Machine
 from lddr.sweeps.progress import Job, SweepProgress
 from lddr.sweeps.stage import stage_of
 from lddr.sweeps.study import Study
-from lddr.sweeps.watcher import watched_over
-from lddr.sweeps.worker import Answer, Order, carry_out, mark_of
+
+if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset
+
+
+EVERY = 0.5  # seconds between two looks
+GRACE = 2.0  # seconds for Ray to end itself
+
+
+@contextmanager
+def watched_over() -> Iterator[None]:
+    """While this lasts, a process stands by that ends the Ray below us should we be killed."""
+    command = [sys.executable, "-m", __name__, str(os.getpid())]
+    watcher = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        watcher.kill()
+        watcher.wait()
+
+
+def watch(pid: int) -> None:
+    """Remember Ray's processes below another one while it lives, and end those that are left soon after it."""
+    known: dict[psutil.Process, bool] = {}  # whether it is Ray's
+    with suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(pid)
+        while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:
+            for process in parent.children(recursive=True):
+                known[process] = known.get(process, False) or _is_rays(process)
+            time.sleep(EVERY)
+    _, left = psutil.wait_procs([process for process, is_rays in known.items() if is_rays], timeout=GRACE)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def _is_rays(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return any(word.startswith("ray::") or f"{os.sep}ray{os.sep}" in word for word in process.cmdline())
+    return False
+
+
+if __name__ == "__main__":
+    watch(int(sys.argv[1]))
+
+
+@dataclass(frozen=True)
+class Order:
+    """One run: its settings, where it goes, what to measure, and how to carry it out."""
+
+    config: Config
+    out: Path
+    mark: str  # what `mark_of` gives for `out` where the sweep was started
+    home: Path  # relative paths of datasets count from here
+    metrics: tuple[str, ...]
+    scoring: Mapping[str, Mapping[str, Any]]  # settings of metrics that are not the published ones
+    machine: Machine
+
+    @property
+    def folder(self) -> Path:
+        return self.out / self.config.run_name
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How it ended: "refused" is the user's to mend, "failed" may go well another time, "busy" is somebody else's."""
+
+    state: Literal["finished", "busy", "refused", "failed"]
+    error: str = ""
+    trained: bool = False  # and not only evaluated, or found finished
+
+
+def carry_out(order: Order, dataset: "Dataset | None" = None) -> Answer:
+    """Train and evaluate; every end is an answer, so that an exception means a lost process.
+
+    The dataset is for images that only the sweep has in memory; others are loaded here, by their name.
+    """
+    from lddr.training.loop import Stopped
+
+    try:
+        return Answer("finished", trained=_train_and_evaluate(order, dataset))
+    except BusyError:
+        return Answer("busy")
+    except Stopped:
+        return Answer("failed", "its worker was asked to stop")
+    except UserError as error:
+        return Answer("refused", str(error))
+    except Exception as error:
+        with suppress(OSError):
+            RunFolder(order.folder).error_file.write_text(traceback.format_exc())
+        return Answer("failed", f"{type(error).__name__}: {error}")
+
+
+def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
+    import torch
+
+    from lddr.hardware import keep_freed_memory
+    from lddr.metrics.evaluate import evaluate_run
+    from lddr.runs.carry_out import run
+
+    _check_that_it_is_shared(order)
+    with suppress(OSError):  # a node may do without it: only relative paths need it
+        os.chdir(order.home)
+    torch.set_num_threads(order.machine.threads or 1)
+    if order.machine.device == "cpu":
+        keep_freed_memory()
+    folder = RunFolder(order.folder)
+    with folder.alone("sweep", wait=False):
+        with folder.alone("run", wait=False):  # a `lddr train` of this run: come back later, too
+            trained = not folder.is_finished
+        if dataset is None:
+            dataset = loaded(*order.config.images)
+        run(order.config, order.out, order.machine, dataset)
+        if order.metrics:
+            jobs, device = order.machine.threads or 1, order.machine.device
+            evaluate_run(folder.path, order.metrics, settings=order.scoring, jobs=jobs, quiet=True, device=device)
+            if order.machine.track is not None:
+                _tell_scores(order.machine.track, folder)
+        folder.error_file.unlink(missing_ok=True)
+    return trained
+
+
+def _tell_scores(tracker: str, folder: RunFolder) -> None:
+    from lddr.runs.index import read_run
+    from lddr.training.trackers import Tracked
+
+    run = read_run(folder.path)
+    with Tracked(tracker, folder, run.settings) as tracked:
+        tracked.scored({name: value for name, value in run.scores.items() if "." not in name})
+
+
+def mark_of(out: Path) -> str:
+    """Characters kept in a folder by which other machines tell that they see the same one."""
+    path = out / ".mark.json"
+    with alone(out / "mark"):
+        if not path.exists():
+            write_json(path, secrets.token_hex(8))
+    return path.read_text()
+
+
+def _check_that_it_is_shared(order: Order) -> None:
+    try:
+        seen = (order.out / ".mark.json").read_text()
+    except OSError:
+        seen = None
+    if seen != order.mark:
+        raise UserError(f"{platform.node()} does not see this {order.out}; use an --out on a disk all nodes share")
+
 
 SPARE = 1  # runs asked for beyond the room there is: a cluster that grows on demand must see a demand
 PAUSE = 2.0  # seconds before a run is tried again

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lddr.errors import UserError, unknown
-from lddr.metrics.choice import SIX_METRICS, MetricSettings, configured, parsed
-from lddr.metrics.metric import metrics
+from lddr.metrics.metric import SIX_METRICS, MetricSettings, configured, metrics, parsed
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 Scores = tuple[tuple[str, ...], MetricSettings]

@@ -10,18 +10,17 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lddr.conditions import meeting, parse_condition
 from lddr.config import Config, all_settings, configure, settings_of, supervisions
 from lddr.data.dataset import datasets
 from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
 from lddr.foreign import content_of, foreign, named
 from lddr.latents import latents
-from lddr.metrics.choice import MetricSettings, configured
-from lddr.metrics.metric import Metric
+from lddr.metrics.metric import Metric, MetricSettings, configured
 from lddr.models import models
 from lddr.objectives import objectives
 from lddr.presets import PRESETS
+from lddr.runs.tables import meeting, parse_condition
 from lddr.settings import rules_of
 from lddr.sweeps.scores import METRICS, scores_by_scale
 from lddr.training.supervision import Supervision

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.data.rendered.room_light import lights
-from lddr.data.rendered.rooms import PALETTE, WHITE, Rooms
+from lddr.data.rendered.rooms import PALETTE, WHITE, Rooms, lights
 from lddr.errors import UserError
 
 SHAPES3D = {"floor hue": 10, "wall hue": 10, "object hue": 10, "scale": 8, "shape": 4, "azimuth": 15}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.config import configure
-from lddr.report.drawing.latent_grid import axis_angle, grid_turn, latent_spaces, space_of
+from lddr.report.drawing.traversals import axis_angle, grid_turn, latent_spaces, space_of
 from lddr.report.loaded import LoadedRun
 from lddr.report.style import FIRST, SECOND
 from lddr.runs.index import Run, flat_settings

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing.violins import profile
+from lddr.report.drawing.charts import profile
 
 
 def test_a_profile_is_widest_where_most_scores_are():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.efficiency import efficiency_maps
+from lddr.report.figures.comparisons import efficiency_maps
 from lddr.report.figures.figure import figures
 from tests.report.grouped import grouped, invented
 

@@ -4,7 +4,7 @@ import pytest
 
 from lddr import train
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.families import COLUMNS, typical
+from lddr.report.figures.comparisons import COLUMNS, typical
 from lddr.report.figures.figure import figures
 from lddr.runs.index import list_runs
 from tests.report.grouped import grouped, invented

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from lddr.report.figures.figure import figures
-from lddr.report.figures.traversals import exemplary
+from lddr.report.figures.latent_spaces import exemplary
 from tests.report.grouped import grouped, invented
 
 

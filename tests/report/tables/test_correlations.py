@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.report.groups import collect
-from lddr.report.tables.correlations import correlation
+from lddr.report.tables.paper import correlation
 from lddr.report.tables.table import Number, tables
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from lddr.metrics.metric import UndefinedError
 from lddr.report.groups import collect
-from lddr.report.tables.gains import gain
+from lddr.report.tables.paper import gain
 from lddr.report.tables.table import Number, tables
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.report.groups import collect
-from lddr.report.tables.mig import selected
+from lddr.report.tables.paper import selected
 from lddr.report.tables.table import Number, tables
 from tests.report.grouped import cell
 

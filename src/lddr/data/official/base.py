@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.data.conversion import MappedImages
+from lddr.data.array_files import MappedImages
 from lddr.data.dataset import Dataset, Images
 from lddr.data.download import Remote
 from lddr.data.locations import data_folders, find

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.data.array_files import array_in
-from lddr.data.conversion import MappedImages, Rows, converted
+from lddr.data.array_files import MappedImages, Rows, array_in, converted
 from lddr.data.dataset import Images, datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices, whole_numbers

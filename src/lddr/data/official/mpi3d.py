@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from lddr.data.array_files import NpzArray
-from lddr.data.conversion import MappedImages, converted, described
+from lddr.data.array_files import MappedImages, NpzArray, converted, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.array_files import HDF5_SUFFIXES, array_in
-from lddr.data.conversion import MappedImages, Shape, converted, described
+from lddr.data.array_files import HDF5_SUFFIXES, MappedImages, Shape, array_in, converted, described
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid

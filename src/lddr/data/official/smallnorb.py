@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from lddr.data.conversion import Chunk, MappedImages, Shape, converted
+from lddr.data.array_files import Chunk, MappedImages, Shape, converted
 from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices

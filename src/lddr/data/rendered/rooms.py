@@ -1,17 +1,263 @@
-"""`rooms`: a coloured object in a coloured room, with the factors of Shapes3D."""
+"""Rooms: a 3D scene in the manner of 3D Shapes, drawn by ray casting."""
 
 from colorsys import hsv_to_rgb
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.dataset import Dataset, Images, datasets
 from lddr.data.factors import Factor, FactorGrid
-from lddr.data.rendered.raycast import Floats
-from lddr.data.rendered.room_light import AZIMUTHS, SCALES, SOLIDS, lights
 from lddr.errors import UserError
+
+Floats = NDArray[np.floating]  # float32 throughout; vectors are (3, count): x to the right, y ahead, z up
+
+_CLOSE = 1e-3  # a ray this near to a surface has met it
+
+
+@dataclass(frozen=True)
+class Solid:
+    """All points within `rounding` of a core, which is an upright box or, when `turned` on a lathe, an upright drum."""
+
+    width: float  # of the core, from its axis to its side
+    height: float  # of the core, from its middle to its top
+    rounding: float
+    turned: bool = True
+
+    @property
+    def middle(self) -> float:
+        """Height of the centre above the floor."""
+        return self.height + self.rounding
+
+    @property
+    def reach(self) -> float:
+        """Radius of the ball about the centre that holds the whole solid."""
+        corner = self.width if self.turned else self.width * 2**0.5
+        return (corner**2 + self.height**2) ** 0.5 + self.rounding
+
+    def surface(self, points: Floats) -> tuple[Floats, Floats]:
+        """How far points outside the core are from the surface, (count,), and which way is out there, (3, count)."""
+        x, y, z = points
+        z = _beyond(z - self.middle, self.height)
+        if self.turned:
+            radius = np.maximum(np.sqrt(x * x + y * y), _CLOSE)
+            outside = np.maximum(1 - self.width / radius, 0)
+            x, y = x * outside, y * outside
+        else:
+            x, y = _beyond(x, self.width), _beyond(y, self.width)
+        from_core = np.stack([x, y, z])
+        return length(from_core) - self.rounding, unit(from_core)
+
+
+def first_hit(solid: Solid, origin: Floats, directions: Floats) -> Floats:
+    """How far rays from `origin`, (3, 1), go until they meet the solid, infinity if never: (3, count) → (count,).
+
+    The distance to a convex solid is a convex function along a ray, so Newton's steps never go too far.
+    """
+    start, crossing = _enter_ball(solid, origin, directions)
+    found = np.full(start.shape, np.inf, np.float32)
+    rays = np.flatnonzero(crossing)
+    way, directions = start[rays], directions[:, rays]
+    while rays.size:  # every step gains _CLOSE at least, so each ray soon meets the solid or leaves it behind
+        gap, outward = solid.surface(origin + way * directions)
+        met = gap < _CLOSE
+        found[rays[met]] = way[met]
+        approach = -dot(outward, directions)
+        going = ~met & (approach > 0)
+        way = way[going] + gap[going] / approach[going]
+        rays, directions = rays[going], directions[:, going]
+    return found
+
+
+def length(vectors: Floats) -> Floats:
+    """(3, count) → (count,)."""
+    return np.sqrt(dot(vectors, vectors))
+
+
+def unit(vectors: Floats) -> Floats:
+    """The same directions with length 1: (3, count) → (3, count)."""
+    return vectors / np.maximum(length(vectors), 1e-6)
+
+
+def dot(left: Floats, right: Floats) -> Floats:
+    """(3, count), (3, count) → (count,)."""
+    return left[0] * right[0] + left[1] * right[1] + left[2] * right[2]
+
+
+def _beyond(values: Floats, limit: float) -> Floats:
+    """How far values lie outside -limit … limit."""
+    return values - np.clip(values, -limit, limit)
+
+
+def _enter_ball(solid: Solid, origin: Floats, directions: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Where rays enter the ball around the solid, and whether they cross it at all."""
+    centre = np.array([[0], [0], [solid.middle]], np.float32) - origin
+    nearest = dot(directions, centre)
+    inside = solid.reach**2 - dot(centre, centre) + nearest**2
+    return nearest - np.sqrt(np.maximum(inside, 0)), inside > 0
+
+
+SOLIDS = {
+    "cube": Solid(0.80, 0.80, 0.08, turned=False),
+    "cylinder": Solid(0.74, 0.84, 0.10),
+    "sphere": Solid(0, 0, 1.05),
+    "capsule": Solid(0, 0.54, 0.70),
+}
+SCALES = tuple(float(scale) for scale in np.linspace(0.75, 1.25, 8))
+AZIMUTHS = tuple(float(degrees) for degrees in np.linspace(-30, 30, 15))
+
+_SAMPLES = 3  # rays per pixel, along each side
+_ROOM = 3.5  # from the middle of the room to its walls
+_INWARD = np.array([[0, 0, 1], [1, 0, 0], [-1, 0, 0], [0, -1, 0]], np.float32)  # floor, left, right, back wall
+_LAMP = np.array([[-3.0], [-2.4], [7.0]], np.float32)
+_LAMP_RADIUS, _LAMP_POINTS = 1.4, 24
+_CAMERA_DISTANCE, _CAMERA_HEIGHT, _AIM_HEIGHT, _OPENING = 6.2, 3.0, 0.92, 0.42
+_FLOOR = np.linspace(-_ROOM - 0.1, _ROOM + 0.1, 73, dtype=np.float32)  # both ways: a grid of points on the floor
+_GAMMA = 1 / 2.2  # a power of a product is the product of the powers: colours can be multiplied in later
+
+
+class Lights(NamedTuple):
+    """What each pixel shows per unit of each colour: (scale, shape, azimuth, height, width), at most 1 in sum."""
+
+    floor: Floats
+    wall: Floats
+    thing: Floats
+    shine: Floats  # white, from the object's highlight
+
+
+@dataclass(frozen=True)
+class View:
+    """The empty room from one azimuth: what each ray meets."""
+
+    camera: Floats  # (3, 1)
+    directions: Floats  # (3, rays): the first sample of every pixel, then the second of every pixel, …
+    wall: Floats  # (rays,): brightness of the wall, 0 on the floor
+    floor: NDArray[np.intp]  # (floor rays,): the rays that meet the floor
+    corners: NDArray[np.intp]  # (4, floor rays): the points of the floor's grid around the place they meet
+    weights: Floats  # (4, floor rays): how near it is to each of them
+
+
+def lights(resolution: int) -> Lights:
+    """Look at every object from every side."""
+    shape = (len(SCALES), len(SOLIDS), len(AZIMUTHS), resolution, resolution)
+    result = Lights(*(np.empty(shape, np.float32) for _ in Lights._fields))
+    objects = [(i, j, solid, scale) for i, scale in enumerate(SCALES) for j, solid in enumerate(SOLIDS.values())]
+    floors = [_floor(solid, scale) for _, _, solid, scale in objects]
+    for k, azimuth in enumerate(AZIMUTHS):
+        view = _view(azimuth, resolution)
+        for floor, (i, j, solid, scale) in zip(floors, objects, strict=True):
+            for layer, rays in zip(result, _look(view, floor, solid, scale), strict=True):
+                layer[i, j, k] = rays.reshape(-1, resolution, resolution).mean(0)
+    return result
+
+
+def _look(view: View, floor: Floats, solid: Solid, scale: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """What each ray brings from floor, wall, object and highlight: four times (rays,)."""
+    camera = view.camera / scale  # instead of growing the object, shrink the room around it
+    way = first_hit(solid, camera, view.directions)
+    hit = np.isfinite(way)
+    ground, thing, shine = np.zeros((3, len(way)), np.float32)
+    ground[view.floor] = (floor[view.corners] * view.weights).sum(0)
+    ground[hit] = 0
+    directions = view.directions[:, hit]
+    thing[hit], shine[hit] = _object(solid, scale, camera + way[hit] * directions, directions)
+    return ground, np.where(hit, 0, view.wall), thing, shine
+
+
+def _view(azimuth: float, resolution: int) -> View:
+    camera, directions = _rays(azimuth, resolution)
+    surface, way = _first_surface(camera, directions)
+    points = camera + way * directions
+    lamp, ambient = _room_light(points, surface)
+    wall = np.where(surface > 0, _brightness(0.68 * lamp + ambient), 0)
+    floor = np.flatnonzero(surface == 0)
+    return View(camera, directions, wall, floor, *_grid_corners(points[:2, floor]))
+
+
+def _rays(azimuth: float, resolution: int) -> tuple[Floats, Floats]:
+    """The camera's place, (3, 1), and the directions it looks in, (3, rays)."""
+    sine, cosine = np.sin(np.radians(azimuth)), np.cos(np.radians(azimuth))
+    camera = np.array([[sine * _CAMERA_DISTANCE], [-cosine * _CAMERA_DISTANCE], [_CAMERA_HEIGHT]], np.float32)
+    ahead = unit(np.array([[0], [0], [_AIM_HEIGHT]], np.float32) - camera)
+    right = np.array([[cosine], [sine], [0]], np.float32)
+    up = np.cross(right, ahead, axis=0)
+    steps = np.linspace(-_OPENING, _OPENING, 2 * resolution * _SAMPLES + 1, dtype=np.float32)[1::2]
+    steps = steps.reshape(resolution, _SAMPLES).T
+    down, across = np.broadcast_arrays(steps[:, None, :, None], steps[None, :, None, :])
+    return camera, unit(ahead - up * down.ravel() + right * across.ravel())
+
+
+def _first_surface(camera: Floats, directions: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """Which of floor, left, right and back wall each ray meets first, and how far away."""
+    towards = -_INWARD @ directions  # (surfaces, rays)
+    ways = np.where(towards > 0, _gaps(camera) / np.maximum(towards, 1e-6), np.inf)
+    return ways.argmin(0), ways.min(0)
+
+
+def _gaps(points: Floats) -> Floats:
+    """How far points are from floor, left, right and back wall: (3, count) → (4, count)."""
+    return _INWARD @ points + np.array([[0], [_ROOM], [_ROOM], [_ROOM]], np.float32)
+
+
+def _room_light(points: Floats, surface: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Light on these points of the room's surfaces from the lamp and from all around, less in the corners."""
+    towards = _LAMP - points
+    away = length(towards)
+    lamp = dot(_INWARD.T[:, surface], towards) / away * (7 / away) ** 1.5
+    shade = 0.4 * np.exp(-np.maximum(_gaps(points), 0) / 0.4)
+    shade[surface, np.arange(len(surface))] = 0
+    clear = (1 - shade).prod(0)
+    return lamp * (1 + clear) / 2, 0.30 * clear
+
+
+def _floor(solid: Solid, scale: float) -> Floats:
+    """Brightness of the floor with the object's shadow on it: (grid points,), the same from every azimuth."""
+    x, y = (grid.ravel() for grid in np.meshgrid(_FLOOR, _FLOOR, indexing="ij"))
+    points = np.stack([x, y, np.zeros_like(x)])
+    lamp, ambient = _room_light(points, np.zeros(len(x), np.intp))
+    gap, _ = solid.surface(points / scale)
+    contact = 1 - 0.6 * np.exp(-np.maximum(gap, 0) * scale / 0.25)
+    return _brightness(0.62 * lamp * _lamp_share(solid, scale, points) + ambient * contact)
+
+
+def _lamp_share(solid: Solid, scale: float, points: Floats) -> Floats:
+    """The share of the lamp that these points of the floor see: (3, count) → (count,)."""
+    seen = np.zeros(points.shape[1], np.float32)
+    for turn in range(_LAMP_POINTS):  # points on a spiral fill the lamp's disc evenly
+        angle, radius = 2.4 * turn, _LAMP_RADIUS * ((turn + 0.5) / _LAMP_POINTS) ** 0.5
+        spot = _LAMP + np.array([[radius * np.cos(angle)], [radius * np.sin(angle)], [0]], np.float32)
+        seen += np.isinf(first_hit(solid, spot / scale, unit(points - spot)))
+    return seen / _LAMP_POINTS
+
+
+def _grid_corners(places: Floats) -> tuple[NDArray[np.intp], Floats]:
+    """The four points of the floor's grid around each place, and their weights: (2, count) → twice (4, count)."""
+    steps = (places - _FLOOR[0]) / (_FLOOR[1] - _FLOOR[0])
+    x, y = whole = steps.astype(np.intp)
+    right, back = steps - whole.astype(np.float32)
+    corners = x * len(_FLOOR) + y + np.array([[0], [1], [len(_FLOOR)], [len(_FLOOR) + 1]])
+    return corners, np.stack([(1 - right) * (1 - back), (1 - right) * back, right * (1 - back), right * back])
+
+
+def _object(solid: Solid, scale: float, points: Floats, directions: Floats) -> tuple[Floats, Floats]:
+    """Brightness and highlight of points on the object, seen along these directions."""
+    _, normal = solid.surface(points)
+    x, y, z = normal
+    lamp = unit(_LAMP / scale - points)
+    mirrored = np.maximum(dot(normal, unit(lamp - directions)), 0)
+    shine = 0.55 * mirrored**60 + 0.08 * mirrored**12
+    contact = 1 - np.exp(-points[2] * scale / 0.4) * (1 - np.maximum(z, 0)) / 2
+    ambient = 0.24 + 0.1 * z + 0.2 * np.maximum(-y, 0) + 0.05 * x
+    light = 0.66 * np.maximum(dot(normal, lamp), 0) + ambient * contact
+    return _brightness(light) * (1 - shine), shine
+
+
+def _brightness(light: Floats) -> Floats:
+    """Linear light → what the screen shows of it."""
+    return np.clip(light, 0, 1) ** _GAMMA
+
 
 HUES = tuple(hue / 10 for hue in range(10))
 PALETTE = np.array([hsv_to_rgb(hue, 0.85, 1) for hue in HUES], np.float32)  # (hues, 3)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lddr.errors import UserError
-from lddr.report.drawing.animation import animation
+from lddr.report.drawing.traversals import animation
 from lddr.report.exhibits import Missing
 from lddr.report.figures.figure import card_figures
 from lddr.report.groups import collect

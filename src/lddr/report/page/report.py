@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lddr.errors import UserError
 from lddr.report.exhibits import Missing, made
-from lddr.report.figures.families import NAME
+from lddr.report.figures.comparisons import NAME
 from lddr.report.figures.figure import figures
 from lddr.report.groups import Collection, Reasons, collect
 from lddr.report.page.html import (
@@ -26,8 +26,8 @@ from lddr.report.reproduce import commands, report_command
 from lddr.report.tables.formats import write_table
 from lddr.report.tables.table import Table, tables
 from lddr.report.titles import model_title
-from lddr.runs.filters import matching
 from lddr.runs.index import gather
+from lddr.runs.tables import matching
 
 SOME = 6  # names that a sentence lists
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.latent_grid import PARALLEL, axis_angle, space_of
+from lddr.report.drawing.traversals import PARALLEL, axis_angle, space_of
 from lddr.report.groups import Group, main_groups, scores_of
 from lddr.report.pairs import pairs
 from lddr.report.palette import is_discrete
 from lddr.report.paper import SELECTED_FROM, Departures, departures, paper_results
 from lddr.report.tables.lines import scored
-from lddr.report.tables.mig import selected
+from lddr.report.tables.paper import selected
 from lddr.report.tables.table import COUNTED, MARKS, Cell, Number, Table, tables
 from lddr.report.titles import model_title
 from lddr.runs.index import Run

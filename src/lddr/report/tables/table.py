@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lddr.report.exhibits import Exhibits
-from lddr.report.few import MARK, MEANING, few_mark
+from lddr.report.titles import MARK, MEANING, few_mark
 
 if TYPE_CHECKING:
     from lddr.report.groups import Group

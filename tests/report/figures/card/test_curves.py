@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.curves import noise_scale
+from lddr.report.drawing.charts import noise_scale
 from lddr.report.figures.figure import card_figures
 from lddr.report.loaded import LoadedRun
 from tests.report.grouped import invented

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.card.posterior import posterior_panels
+from lddr.report.figures.card.figures import posterior_panels
 from lddr.report.figures.figure import card_figures
 from lddr.report.loaded import LoadedRun
 from lddr.runs.index import list_runs

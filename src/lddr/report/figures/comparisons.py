@@ -1,0 +1,354 @@
+"""The paper's figures that compare models by their scores."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from lddr.errors import UserError
+from lddr.metrics.metric import SIX_METRICS, UndefinedError
+from lddr.report.drawing.charts import (
+    NOISE_TOLD,
+    HeatMap,
+    correlations,
+    draw_violins,
+    gain_text,
+    handles,
+    heat_maps,
+    logged,
+    model_legend,
+    noise_scale,
+    settled,
+    violins_told,
+)
+from lddr.report.drawing.traversals import NAMED, draw_traversal, traversals
+from lddr.report.figures.figure import Drawn, figures
+from lddr.report.groups import Group, scores_of
+from lddr.report.loaded import LoadedRun
+from lddr.report.pairs import Case, compared, pairs, wins
+from lddr.report.palette import colour, hatch, marker
+from lddr.report.paper import SELECTED_FROM
+from lddr.report.ranks import FEWEST, efficiencies, metric_columns, selector_columns, spearman
+from lddr.report.standings import RULES, Method, Standing, methods, standings
+from lddr.report.style import FAINT, INK, PAPER, Axes, new_figure, paneled
+from lddr.report.titles import few_mark, few_told, metric_title, model_title
+from lddr.runs.index import Run, common_elbo
+
+
+@figures.add("mig", "Gaussian and discrete models by MIG", 51)
+def by_mig(groups: Sequence[Group]) -> Drawn:
+    """A panel for each pair of models, with the datasets along its axis."""
+    found = compared(groups, pairs(), ["mig"])
+    widest = max(2, *map(len, found))
+    figure, panels = paneled(len(found), 2, (1.2 + 1.15 * widest, 3.1))
+    for axes, cases in zip(panels, found, strict=True):
+        _draw_panel(axes, cases)
+    return Drawn(figure, " ".join(f"{violins_told(cases)} The discrete model is {wins(cases)}." for cases in found))
+
+
+def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
+    draw_violins(axes, cases)
+    axes.set_xticks(range(len(cases)), [f"{case.dataset}\n{gain_text(case)}" for case in cases])
+    top = max(max(case.gaussian + case.discrete) for case in cases)
+    axes.set(xlim=(-0.6, len(cases) - 0.4), ylim=(0, 1.2 * top), ylabel=metric_title(cases[0].metric))
+    axes.set_title(f"{model_title(cases[0].models[1])} {wins(cases)}")
+    axes.legend(handles=handles(cases[0].models), loc="upper center", ncols=2)
+
+
+@figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
+def by_every_metric(groups: Sequence[Group]) -> Drawn:
+    """A row of panels for each dataset, one panel with an axis of its own for each metric."""
+    (cases,) = compared(groups, pairs()[:1], SIX_METRICS)
+    rows = list(dict.fromkeys(case.dataset for case in cases))
+    columns = list(dict.fromkeys(case.metric for case in cases))
+    figure = new_figure(1.0 + 1.35 * len(columns), 0.7 + 1.85 * len(rows))
+    panels = figure.subplots(len(rows), len(columns), squeeze=False)
+    for axes in panels.ravel():
+        axes.set_axis_off()
+    for case in cases:
+        axes = panels[rows.index(case.dataset), columns.index(case.metric)]
+        axes.set_axis_on()
+        draw_violins(axes, [case])
+        axes.set(xlim=(-0.6, 0.6), xticks=(), xlabel=gain_text(case))
+        if case is next(other for other in cases if other.metric == case.metric):
+            axes.set_title(metric_title(case.metric))
+    for row, dataset in zip(panels, rows, strict=True):
+        row[0].set_ylabel(dataset, fontweight="bold")
+    title = f"{model_title(cases[0].models[1])} {wins(cases)}; below each panel: change of the median"
+    figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title, title_fontsize=9)
+    caption = (
+        f"{violins_told(cases)} A row per dataset, a column per metric, with the change of the median below; "
+        f"taking all together, the discrete model is {wins(cases)}."
+    )
+    return Drawn(figure, caption)
+
+
+NAME = "families"
+COLUMNS = 7  # values of each latent
+MOST = 6  # latents
+
+
+@figures.add(NAME, "What the latents do", 1)
+def two_families(groups: Sequence[Group]) -> Drawn:
+    """A block of traversals for each of two models, the discrete one first."""
+    group, both = typical(groups)
+    blocks = [traversals(LoadedRun(run), COLUMNS)[:MOST] for run in both]
+    count, gap = max(map(len, blocks)), 1.6  # between the blocks stand the names of the second one's latents
+    figure = new_figure(1.6 + 0.8 * (2 * COLUMNS + gap), 0.95 * count + 0.5)
+    widths = [*COLUMNS * [1.0], gap, *COLUMNS * [1.0]]
+    panels = figure.subplots(count, len(widths), squeeze=False, width_ratios=widths)
+    for axes in panels.ravel():
+        axes.set_axis_off()
+    for first, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
+        for line, row in zip(panels, rows, strict=False):
+            draw_traversal(line[first : first + COLUMNS], row)
+        told = ", ".join(f"{name.upper()} {run.scores[name]:.2f}" for name in ("mig",) if name in run.scores)
+        heading = " · ".join([model_title(str(run.value("model"))), *([told] if told else [])])
+        middle = panels[0, first + COLUMNS // 2]
+        middle.annotate(
+            heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
+        )
+    figure.suptitle(" ")  # room for the headings, which must not widen their columns
+    return Drawn(figure, _families_caption(group, both))
+
+
+def _families_caption(group: Group, both: Sequence[Run]) -> str:
+    counts = " and ".join(
+        f"{len(group.unsupervised(str(run.value('model'))))} of {model_title(str(run.value('model')))}" for run in both
+    )
+    by = {"mig": "MIG", "elbo": "ELBO"}.get(_score(both), "ELBO without noise")
+    names = " and ".join(run.name for run in both)
+    return (
+        f"{group.title}. In each row one latent goes through its values, the others stay; in a disentangled model one "
+        f"thing changes in each row. Shown are those with the median {by} of {counts}: {names}. "
+        f"A latent is called after the factor of which it tells {NAMED}."
+    )
+
+
+def typical(groups: Sequence[Group]) -> tuple[Group, tuple[Run, Run]]:
+    """A discrete and a Gaussian run with the same objective, each the median of its kind, from the first such group."""
+    for (gaussian, discrete), group in product(pairs(), groups):
+        members = [group.unsupervised(model) for model in (discrete, gaussian)]
+        if all(members):
+            first, second = (_median(runs) for runs in members)
+            return group, (first, second)
+    raise UndefinedError("there are no two runs on the same images, one Gaussian and one discrete, to put side by side")
+
+
+def _median(runs: Sequence[Run]) -> Run:
+    score = _score(runs)
+    ranked = sorted(runs, key=lambda run: (run.scores.get(score, float("-inf")), run.name))
+    return ranked[(len(ranked) - 1) // 2]
+
+
+def _score(runs: Sequence[Run]) -> str:
+    """What runs are ranked by: MIG where all have it."""
+    return "mig" if all("mig" in run.scores for run in runs) else common_elbo(runs)
+
+
+EFFICIENCY_CAPTION = (
+    "Spearman correlation of the metrics of the D-VAE with its statistical efficiency: the accuracy of predicting the "
+    "factors from 100 labelled codes over the accuracy from 10 000."
+)
+
+
+@figures.add("efficiency", "Metrics against statistical efficiency of the D-VAE", 42)
+def efficiency(groups: Sequence[Group]) -> Drawn:
+    """A heat map for each learner."""
+    maps = efficiency_maps(groups)
+    if not maps:
+        raise UndefinedError(
+            f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics and downstream scores; "
+            "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
+        )
+    return Drawn(
+        heat_maps(maps), EFFICIENCY_CAPTION + few_told(*(column for drawn in maps for column in drawn.columns))
+    )
+
+
+def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
+    """Metrics as rows, datasets as columns."""
+    chosen = {group.title: group.unsupervised("dvae") for group in groups}
+    titles = list(metric_columns([run for members in chosen.values() for run in members]))
+    maps = []
+    for score, learner in efficiencies().items():
+        known: dict[str, list[float]] = {}
+        for dataset, members in chosen.items():
+            scores, metrics = [run.number(score) for run in members], metric_columns(members)
+            values = [spearman(metrics.get(title, [None] * len(members)), scores) for title in titles]
+            if not np.isnan(values).all():
+                known[dataset + few_mark(len(scores_of(members, score)))] = values
+        if known:
+            maps.append(HeatMap(learner, tuple(titles), tuple(known), np.array(list(known.values())).T))
+    return maps
+
+
+BLANK: Any = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
+RATE_CAPTION = (
+    "Every finished run by its rate (KL) and its distortion (reconstruction error), in nats per image; runs on one "
+    "dashed line have the same ELBO, larger towards the lower left. Hollow: trained with labels."
+)
+NOISELESS_TOLD = (
+    " Distortions are those of codes without noise, because runs of older versions have no others: "
+    "lddr evaluate RUN --metrics elbo adds them."
+)
+
+
+@figures.add("rate-distortion", "Rate and distortion", 81)
+def rate_distortion(groups: Sequence[Group]) -> Drawn:
+    """Points over lines of equal ELBO."""
+    bound = common_elbo(run for group in groups for run in group.runs)
+    scored = {group.title: [run for run in group.runs if {"kl", bound} <= run.scores.keys()] for group in groups}
+    scored = {dataset: members for dataset, members in scored.items() if members}
+    if not scored:
+        raise UndefinedError("there is no finished run with a rate and a distortion; train one to its end")
+    figure, panels = paneled(len(scored), 3, (3.4, 3.1), (0.6, 0))
+    for axes, (dataset, members) in zip(panels, scored.items(), strict=True):
+        for run in members:
+            _draw_point(axes, run, bound)
+        _draw_elbo_lines(axes)
+        axes.set(title=dataset, xlabel="rate: KL (nats)", ylabel="distortion: reconstruction (nats)")
+        model_legend(axes, members, points=True)
+    return Drawn(figure, RATE_CAPTION + (NOISELESS_TOLD if bound == "elbo_noiseless" else ""))
+
+
+def _draw_point(axes: Axes, run: Run, bound: str) -> None:
+    model = str(run.value("model"))
+    hollow = run.value("supervision") is not None
+    fill, edge = ("none", colour(model)) if hollow else (colour(model), INK)
+    rate, distortion = run.scores["kl"], -run.scores[bound] - run.scores["kl"]
+    width = 1.2 if hollow else 0.4
+    axes.scatter(rate, distortion, s=34, marker=marker(model), facecolor=fill, edgecolor=edge, linewidth=width)
+
+
+def _draw_elbo_lines(axes: Axes) -> None:
+    """Lines of equal ELBO with their values, kept inside the limits the points set."""
+    from matplotlib.ticker import MaxNLocator
+
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    for total in MaxNLocator(7).tick_values(left + bottom, right + top):
+        axes.plot((left, right), (total - left, total - right), color=FAINT, linestyle="--", linewidth=0.6, zorder=0)
+        if bottom < total - right < top - 0.05 * (top - bottom):
+            note = f"ELBO {-total:g}".replace("-", "−")
+            axes.text(right, total - right, note, ha="right", va="center", fontsize=6.5, color=INK, bbox=BLANK)
+    axes.set(xlim=(left, right), ylim=(bottom, top))
+
+
+@figures.add("semi-supervised", "Which method wins with a few labels", 60)
+def semi_supervised(groups: Sequence[Group]) -> Drawn:
+    """Shares of wins as bars; every panel has the same methods in the same order."""
+    found, titles = standings(groups), methods(groups)
+    rows, columns = sorted({s.labels for s in found}), [rule for rule in RULES if any(s.rule == rule for s in found)]
+    figure = new_figure(1.6 + 2.1 * len(columns), 0.5 + len(rows) * (0.6 + 0.27 * len(titles)))
+    panels = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey=True)
+    for axes in panels.ravel():
+        axes.set_axis_off()
+    for standing in found:
+        axes = panels[rows.index(standing.labels), columns.index(standing.rule)]
+        axes.set_axis_on()
+        _draw_bars(axes, standing, list(titles))
+        axes.set_title(f"{standing.rule}, {standing.labels} labels{few_mark(standing.fewest)}")
+    panels[0, 0].set_yticks(range(len(titles)), titles.values())
+    panels[0, 0].set(ylim=(len(titles) - 0.5, -0.5), xlim=(0, _limit(found)))
+    for axes in panels[-1]:
+        axes.set_xlabel("best in % of cases")
+    return Drawn(figure, _labels_caption(found))
+
+
+def _draw_bars(axes: Axes, standing: Standing, methods: Sequence[Method]) -> None:
+    for place, name in enumerate(methods):
+        share = standing.shares.get(name, 0.0)
+        axes.barh(place, share, 0.72, color=colour(name[0]), hatch=hatch(*name), edgecolor=INK, linewidth=0.5)
+        axes.text(share + 1, place, f"{share:.0f}", va="center", fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+
+
+def _limit(found: Sequence[Standing]) -> float:
+    return min(108.0, max(max(standing.shares.values()) for standing in found) * 1.15 + 3)
+
+
+def _labels_caption(found: Sequence[Standing]) -> str:
+    many = " or ".join(map(str, sorted({standing.cases for standing in found})))
+    return (
+        f"How often each method has the best score, over {many} cases (a metric on a dataset), when a method is stood "
+        "for by the median of its runs, by the run with the lowest risk R_s on the labels kept apart, or by the one "
+        "with the lowest Gap_ST (Gaussian methods, which have none: the lowest R_s). Ties are shared."
+        f"{few_told(*(few_mark(standing.fewest) for standing in found))}"
+    )
+
+
+@figures.add("curves", "Training of all runs", 80)
+def all_curves(groups: Sequence[Group]) -> Drawn:
+    """ELBO over steps, a panel for each dataset; runs without a log are left out."""
+    logs = {group.title: found for group in groups if (found := _elbos(group.runs))}
+    if not logs:
+        raise UndefinedError("no run has a log of its training with an ELBO")
+    figure, panels = paneled(len(logs), 3, (3.4, 3.1), (0.6, 0))
+    for axes, (dataset, members) in zip(panels, logs.items(), strict=True):
+        for run, (steps, values) in members:
+            axes.plot(steps, values, color=colour(str(run.value("model"))), linewidth=1, alpha=0.8)
+        lows, highs = zip(*(settled(values[~np.isnan(values)]) for _, (_, values) in members), strict=True)
+        axes.set(title=dataset, xlabel="step", ylabel="ELBO (nats)", ylim=(min(lows), max(highs)))
+        axes.grid(visible=True)
+        model_legend(axes, [run for run, _ in members])
+    noisy = any(noise_scale(run, steps) is not None for members in logs.values() for run, (steps, _) in members)
+    told = "The ELBO of every run while it trained, in nats per image; a colour for each model."
+    return Drawn(figure, f"{told} {NOISE_TOLD}" if noisy else told)
+
+
+def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]]]:
+    """The steps and the ELBO of the runs that have any."""
+    found = []
+    for run in runs:
+        try:
+            columns = logged(run)
+        except UserError:
+            continue
+        if not np.isnan(columns.get("elbo", np.nan)).all():
+            found.append((run, (columns["step"], columns["elbo"])))
+    return found
+
+
+SELECTORS_TOLD = (
+    "Spearman correlation of what can be known without labels with what needs them. Selectors are turned so that a "
+    "positive number means that the choice is good: a small Gap_ST goes with a large score."
+)
+
+
+@figures.add("selectors", "Choosing a D-VAE without labels", 40)
+def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
+    """A heat map for each dataset."""
+    maps = selector_maps(groups, ["dvae"])
+    if not maps:
+        raise UndefinedError(
+            f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics; "
+            "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
+        )
+    return Drawn(heat_maps(maps), SELECTORS_TOLD + few_told(*(drawn.title for drawn in maps)))
+
+
+def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMap]:
+    """A map per dataset, of the runs of these models together."""
+    maps = []
+    for group in groups:
+        members = group.unsupervised(*models)
+        left, right = selector_columns(members), metric_columns(members)
+        if len(members) >= FEWEST and left and right:
+            maps.append(correlations(left, right, f"{group.title} ({len(members)} runs){few_mark(len(members))}"))
+    return maps
+
+
+BOTH = " and ".join(map(model_title, SELECTED_FROM))
+
+
+@figures.add("selectors-combined", f"Choosing among {BOTH} without labels", 41)
+def selectors_of_both(groups: Sequence[Group]) -> Drawn:
+    """A heat map for each dataset that has runs of both."""
+    able = [group for group in groups if all(group.unsupervised(model) for model in SELECTED_FROM)]
+    maps = selector_maps(able, SELECTED_FROM)
+    if not maps:
+        raise UndefinedError(f"there are no runs of {BOTH} on one dataset")
+    few = few_told(*(drawn.title for drawn in maps))
+    return Drawn(heat_maps(maps), f"{SELECTORS_TOLD} Models: {BOTH}, ranked together.{few}")

@@ -1,0 +1,370 @@
+"""The paper's figures that show latent spaces."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import product
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lddr.data.dataset import Images, stream
+from lddr.metrics.information import Floats
+from lddr.metrics.metric import UndefinedError
+from lddr.report.drawing.traversals import (
+    GRID,
+    draw_grid,
+    draw_picture,
+    draw_traversal,
+    space_of,
+    traversals,
+    traversals_told,
+)
+from lddr.report.figures.figure import Drawn, check_wanted, figures
+from lddr.report.groups import Group, scores_of
+from lddr.report.loaded import LoadedRun
+from lddr.report.pairs import pairs
+from lddr.report.palette import colour, is_discrete
+from lddr.report.style import FAINT, FIRST, HIGHLIGHT, INK, SECOND, Axes, new_figure, paneled
+from lddr.report.titles import few_mark, few_told, model_title
+from lddr.runs.index import Run, common_elbo
+
+SHOWN = (1, 5, 10)  # the places whose latent spaces are shown
+UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "yticks": (0, 0.5, 1)}
+
+
+@figures.add("circles", "Geometry of the latent spaces on Circles", 30)
+def circles(groups: Sequence[Group]) -> Drawn:
+    """A row for each family: data, MIG of all runs, latent spaces of the best, the 5th and the 10th."""
+    families = {model: ranked(groups, model) for model in pairs()[0]}
+    columns = 2 + max(len(shown_places(len(members))) for members in families.values())
+    figure = new_figure(2.15 * columns, 4.5)
+    panels = figure.subplots(2, columns, squeeze=False)
+    _draw_positions(panels[0, 0])
+    _draw_factor_grid(panels[1, 0])
+    top = max(run.scores["mig"] for members in families.values() for run in members)
+    for row, (model, members) in zip(panels, families.items(), strict=True):
+        _draw_scores(row[1], model, members, top)
+        _draw_spaces(row[2:], members)
+    told = " and ".join(
+        f"{len(members)} runs of the {model_title(model)} (median MIG {_median(members)})"
+        for model, members in families.items()
+    )
+    caption = (
+        f"Column 1: circles as they are drawn, and a grid of their positions. Column 2: the MIG of {told}, best first; "
+        "the star is the median. The others: the same grid in the latent spaces of some of them, the ringed ones."
+        f"{few_told(told)}"
+    )
+    return Drawn(figure, caption)
+
+
+def ranked(groups: Sequence[Group], model: str) -> list[Run]:
+    """The circles runs of a model that have a MIG, best first."""
+    runs = [run for group in groups if group.dataset == "circles" for run in group.unsupervised(model)]
+    scored = [run for run in runs if run.number("mig") is not None]
+    if not scored:
+        raise UndefinedError(
+            f"there is no run of the {model_title(model)} on circles with a MIG; "
+            f"get one with: lddr train --model {model} --dataset circles, then lddr evaluate RUN --metrics mig"
+        )
+    return sorted(scored, key=lambda run: (-run.scores["mig"], run.name))
+
+
+def shown_places(count: int) -> list[int]:
+    """Best, 5th and 10th; of fewer than ten runs the best, the middle one and the last."""
+    places = SHOWN if count >= max(SHOWN) else (1, ceil(count / 2), count)
+    return sorted(set(places))
+
+
+def _draw_positions(axes: Axes) -> None:
+    """Positions as training draws them."""
+    from lddr.data.dataset import stream
+    from lddr.data.rendered.circles import HIGH, LOW
+
+    axes.plot(*stream(0, "figure").uniform(LOW, HIGH, (2, 2000)), "o", color=INK, markersize=0.9, alpha=0.6)
+    axes.set(title="positions drawn", xlabel="x", ylabel="y", aspect="equal", **UNIT_SQUARE)
+
+
+def _draw_factor_grid(axes: Axes) -> None:
+    from lddr.data.rendered.circles import HIGH, LOW, VALUES
+
+    draw_grid(axes, np.stack(np.meshgrid(*2 * [np.linspace(LOW, HIGH, VALUES)[GRID]], indexing="ij"), axis=-1))
+    axes.set(title="grid of positions", xlabel="x", ylabel="y", **UNIT_SQUARE)
+
+
+def _draw_scores(axes: Axes, model: str, members: Sequence[Run], top: float) -> None:
+    """The MIG of all runs, best first, the shown ones ringed, the median starred."""
+    scores = np.array([run.scores["mig"] for run in members])
+    places = np.arange(1, len(members) + 1)
+    shown = np.array(shown_places(len(members)))
+    axes.plot(places, scores, "o", color=colour(model), markeredgecolor=INK, markeredgewidth=0.4, markersize=4.5)
+    axes.plot(shown, scores[shown - 1], "o", color="none", markeredgecolor=INK, markersize=9, label="shown")
+    axes.plot((len(members) + 1) / 2, np.median(scores), "*", color=HIGHLIGHT, markersize=13, label="median")
+    note: Any = {"xycoords": "axes fraction", "ha": "right", "va": "top", "color": HIGHLIGHT}
+    axes.annotate(f"median {_median(members)}", (0.97, 0.95), **note)
+    axes.grid(axis="y")
+    axes.set(title=f"{model_title(model)}: {len(members)} runs", xlabel="place", ylabel="MIG")
+    axes.set(xlim=(0, len(members) + 1), ylim=(0, max(1.25 * top, 0.1)), box_aspect=1)
+
+
+def _median(members: Sequence[Run]) -> str:
+    return f"{np.median(scores_of(members, 'mig')):.2f}{few_mark(len(members))}"
+
+
+def _draw_spaces(row: Sequence[Axes], members: Sequence[Run]) -> None:
+    for axes in row:
+        axes.set_axis_off()
+    for axes, place in zip(row, shown_places(len(members)), strict=False):
+        axes.set_axis_on()
+        draw_grid(axes, space_of(members[place - 1]))
+        axes.set_title(f"{ordinal(place)}: MIG {members[place - 1].scores['mig']:.2f}")
+
+
+def ordinal(place: int) -> str:
+    """1 → "best", 2 → "2nd", 5 → "5th"."""
+    if place == 1:
+        return "best"
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+ACROSS = 10
+
+
+def sheet(groups: Sequence[Group], model: str) -> Drawn:
+    """All runs of a model, best MIG first."""
+    members = ranked(groups, model)
+    figure, panels = paneled(len(members), ACROSS, (1.15, 1.4), (0, 0.3))
+    for axes, run in zip(panels, members, strict=True):
+        draw_grid(axes, space_of(run), 0.5, dots=False)
+        axes.set_title(_scores_line(run), fontsize=7, pad=3)
+    figure.suptitle(f"{model_title(model)} on Circles, sorted by MIG (scores in %)", fontsize=9)
+    with_dci = " and DCI" if all(run.number("dci") is not None for run in members) else ""
+    caption = (
+        f"The latent spaces of all {len(members)} runs of the {model_title(model)}, with MIG{with_dci} in percent."
+    )
+    return Drawn(figure, caption)
+
+
+def _scores_line(run: Run) -> str:
+    dci = run.number("dci")
+    return f"MIG {100 * run.scores['mig']:.0f}" + ("" if dci is None else f" · DCI {100 * dci:.0f}")
+
+
+for _place, _model in enumerate(pairs()[0]):
+    _title = f"All latent spaces of the {model_title(_model)} on Circles"
+    figures.add(f"circles-{_model}", _title, 31 + _place)(partial(sheet, model=_model))
+
+
+@figures.add("traversals", "Reconstructions and latent categories", 70)
+def best_traversals(groups: Sequence[Group]) -> Drawn:
+    """Inputs and outputs in the first two columns, then room for the names, then the traversals."""
+    group, run = exemplary(groups)
+    loaded = LoadedRun(run)
+    rows = traversals(loaded)
+    images = loaded.images(len(rows))
+    columns = max(len(row.pictures) for row in rows)
+    figure = new_figure(2.9 + 0.85 * columns, 1.05 * len(rows))
+    panels = figure.subplots(len(rows), columns + 3, squeeze=False, width_ratios=(1, 1, 0.1, *columns * (1,)))
+    for line, image, output, row in zip(panels, images, loaded.model.reconstruct(images), rows, strict=True):
+        draw_picture(line[0], image)
+        draw_picture(line[1], output)
+        line[2].set_axis_off()
+        draw_traversal(line[3:], row)
+    panels[0, 0].set_title("input", fontsize=8, pad=2)
+    panels[0, 1].set_title("output", fontsize=8, pad=2)
+    return Drawn(figure, f"{group.title}, {run.name}. {traversals_told(run)}")
+
+
+def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
+    """A masked D-VAE where there is one, else what comes nearest; of several, the one with the best score.
+
+    That is the lowest R_s, else the smallest gap, else the largest ELBO. A collapsed model is never taken, and the
+    first dataset that has such a run is.
+    """
+    kinds: list[Callable[[Run], bool]] = [
+        lambda run: run.value("supervision") == "masked" and run.value("model") == "dvae",
+        lambda run: run.value("supervision") == "masked",
+        lambda run: run.value("supervision") is not None,
+        lambda run: is_discrete(str(run.value("model"))),
+        lambda run: True,
+    ]
+    for kind, group in product(kinds, groups):
+        if members := [run for run in group.runs if kind(run) and not run.collapsed]:
+            bound = common_elbo(members)
+            return group, min(members, key=lambda run: _preference(run, bound))
+    raise UndefinedError("there is no finished run whose model could be shown")
+
+
+def _preference(run: Run, bound: str) -> tuple[float, float, float, str]:
+    risk, gap = (run.scores.get(name, inf) for name in ("validation_risk", "gap"))
+    return risk, gap, -run.scores.get(bound, -inf), run.name
+
+
+# The paper prints no numbers: these have the properties it names. From (a) to (b) classes 3 and 5 change places.
+CASES = {
+    "(a) two classes, far apart": (0.01, 0.485, 0.01, 0.01, 0.485),
+    "(b) two classes, neighbours": (0.01, 0.485, 0.485, 0.01, 0.01),
+    "(c) one class": (0.001, 0.001, 0.996, 0.001, 0.001),
+}
+SAMPLES, BINS, SEED = 1_000_000, 80, 0
+GUMBEL_CAPTION = (
+    "Top: the normalised parameters of one Gumbel-softmax variable with five classes. Bottom: the density of the "
+    f"one-dimensional variable z̄ it is mapped to, from {SAMPLES:,} samples; the dashed line is the representation, "
+    "z̄ without noise. From (a) to (b) the parameters of classes 3 and 5 change places: the KL divergence stays, "
+    "the spread shrinks. (c) is almost discrete. The paper (Figure 2) prints no parameters; these have the "
+    "properties it names."
+)
+
+
+def class_positions(classes: int) -> Floats:
+    """v_j = (j - 1) / (m - 1)."""
+    return np.linspace(0, 1, classes)
+
+
+def sampled(alpha: ArrayLike, samples: int = SAMPLES, seed: int = SEED) -> Floats:
+    """z̄ = Σ_j v_j softmax(log α + g)_j for Gumbel noise g: (samples,)."""
+    weights = np.asarray(alpha, np.float64)
+    noise = stream(seed, "gumbel").exponential(size=(samples, len(weights)))  # exp(g) = 1 / an exponential variable
+    drawn = weights / noise
+    return drawn @ class_positions(len(weights)) / drawn.sum(axis=1)
+
+
+def density(alpha: ArrayLike, bins: int = BINS, samples: int = SAMPLES) -> tuple[Floats, Floats]:
+    """The density of z̄ on [0, 1], by sampling: its values (bins,) and the edges between them (bins + 1,)."""
+    return np.histogram(sampled(alpha, samples), bins=bins, range=(0, 1), density=True)
+
+
+@figures.add("gumbel-softmax", "Gumbel-softmax parameters and the variable they become", 20)
+def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
+    """Parameters above, densities below, a column for each case; it needs no runs."""
+    check_wanted(groups)
+    figure = new_figure(8, 3.9)
+    panels = figure.subplots(2, len(CASES), height_ratios=(1, 1.25))
+    for column, (title, alpha) in enumerate(CASES.items()):
+        _draw_parameters(panels[0, column], np.array(alpha))
+        _draw_density(panels[1, column], np.array(alpha))
+        panels[0, column].set_title(title)
+    panels[0, 0].set_ylabel("normalised αʲ")
+    panels[1, 0].set_ylabel("density of z̄")
+    figure.align_ylabels()
+    return Drawn(figure, GUMBEL_CAPTION)
+
+
+def _draw_parameters(axes: Axes, alpha: Floats) -> None:
+    classes = np.arange(1, len(alpha) + 1)
+    axes.bar(classes, alpha / alpha.sum(), width=0.6, color=SECOND)
+    axes.set(ylim=(0, 1.05), yticks=(0, 0.5, 1), xticks=classes, xlabel="class j")
+
+
+def _draw_density(axes: Axes, alpha: Floats) -> None:
+    values, edges = density(alpha)
+    axes.stairs(values, edges, fill=True, color=FIRST, alpha=0.35)
+    axes.stairs(values, edges, color=FIRST, linewidth=1)
+    axes.axvline(alpha @ class_positions(len(alpha)) / alpha.sum(), color=HIGHLIGHT, linestyle="--", linewidth=1.2)
+    axes.vlines(
+        class_positions(len(alpha)), 0, 1, INK, linestyles=":", linewidth=0.6, transform=axes.get_xaxis_transform()
+    )
+    axes.set(xlim=(-0.02, 1.02), ylim=(0, None), xlabel="z̄", xticks=class_positions(len(alpha)))
+
+
+CORNERS = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])  # shape across, azimuth up
+NAMES = ("O", "A", "B", "C")
+ANGLE, SIDE, SPREAD = 0.5, 1.6, 0.35  # of the Gaussian example: turned in radians, distance, standard deviation
+CATEGORIES = 4
+OBSERVATIONS_CAPTION = (
+    "A sketch, as the paper's Figure 1. Left: four rooms that differ in the object's shape (across) and the "
+    "viewing angle (up). Middle: four Gaussian posteriors; turned as a whole they cost the same, so nothing ties "
+    "them to the axes. Right: the same four as ordered categories; the nearest neighbours of a point on the grid "
+    "lie along the axes, and a diagonal step is √2 times as long."
+)
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The four images and their latent positions in both families: (4, 2) each."""
+
+    images: Images
+    gaussian: Floats
+    discrete: Floats  # whole numbers: categories
+
+
+@cache  # drawing the rooms takes seconds
+def observations() -> Observations:
+    """Four rooms; a Gaussian code that is as good turned as straight, and neighbouring categories on the grid."""
+    from lddr.data.rendered.rooms import Rooms
+
+    rooms = Rooms(64)
+    factors = np.array([(1, 5, 0, 6, 2 * shape, 3 + 8 * azimuth) for shape, azimuth in CORNERS])
+    turn = np.array([(np.cos(ANGLE), np.sin(ANGLE)), (-np.sin(ANGLE), np.cos(ANGLE))])
+    images = rooms.images(rooms.space.indices_of(factors))
+    return Observations(images, SIDE * (CORNERS - 0.5) @ turn, CORNERS + 1.0)
+
+
+@figures.add("observations", "Four observations in two latent spaces", 10)
+def four_observations(groups: Sequence[Group] = ()) -> Drawn:
+    """The images, the Gaussian positions, the discrete positions; it needs no runs."""
+    check_wanted(groups)
+    shown = observations()
+    figure = new_figure(9, 3)
+    left, middle, right = figure.subplots(1, 3)
+    _draw_images(left, shown.images)
+    _draw_gaussian(middle, shown.gaussian)
+    _draw_discrete(right, shown.discrete)
+    return Drawn(figure, OBSERVATIONS_CAPTION)
+
+
+def _draw_images(axes: Axes, images: Images) -> None:
+    size, step = 0.84, 1.12
+    for image, corner, name in zip(images, CORNERS * step, NAMES, strict=True):
+        axes.imshow(image, extent=(corner[0], corner[0] + size, corner[1], corner[1] + size))
+        axes.text(corner[0] + 0.04, corner[1] + size - 0.04, name, color="white", va="top", fontweight="bold")
+    middle, gap = size / 2, step
+    for start, end in (((size, middle), (gap, middle)), ((middle, size), (middle, gap)), ((size, size), (gap, gap))):
+        _arrow(axes, start, end)
+    axes.set(xlim=(0, step + size), ylim=(0, step + size), aspect="equal", xlabel="shape →", ylabel="azimuth →")
+    axes.set(title="observations", xticks=(), yticks=())
+    axes.spines[:].set_visible(False)
+
+
+def _draw_gaussian(axes: Axes, points: Floats) -> None:
+    from matplotlib.patches import Circle
+
+    for point in points:
+        for deviations, strength in ((2, 0.12), (1, 0.22)):
+            axes.add_patch(Circle(point, deviations * SPREAD, color=colour("vae"), alpha=strength, linewidth=0))
+    _draw_points(axes, points, colour("vae"), 0.28)
+    axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
+    axes.axvline(0, color=FAINT, linewidth=0.6, zorder=0)
+    axes.set(xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), aspect="equal", xlabel="z₁", ylabel="z₂")
+    axes.set(title="Gaussian: distances do not change when turned", xticks=(), yticks=())
+
+
+def _draw_discrete(axes: Axes, points: Floats) -> None:
+    grid = np.arange(CATEGORIES)
+    for value in grid:
+        axes.plot((value, value), (0, CATEGORIES - 1), color="#dddddd", linewidth=0.7, zorder=0)
+        axes.plot((0, CATEGORIES - 1), (value, value), color="#dddddd", linewidth=0.7, zorder=0)
+    axes.plot(*np.stack(np.meshgrid(grid, grid)).reshape(2, -1), "o", color=FAINT, markersize=2.5, zorder=1)
+    _draw_points(axes, points, colour("dvae"), 0.2)
+    for place, text in (((1.5, 0.84), "1"), ((0.88, 1.5), "1"), ((1.66, 1.42), "√2")):
+        axes.text(*place, text, ha="center", va="center")
+    axes.set(xlim=(-0.3, 3.3), ylim=(-0.3, 3.3), aspect="equal", xlabel="category of z₁", ylabel="category of z₂")
+    axes.set(title="discrete: neighbours lie along the axes", xticks=grid, yticks=grid)
+
+
+def _draw_points(axes: Axes, points: Floats, fill: str, away: float) -> None:
+    for end in points[1:]:
+        _arrow(axes, points[0], end)
+    axes.scatter(points[:, 0], points[:, 1], s=70, color=fill, edgecolor=INK, zorder=3)
+    outwards = points - points.mean(axis=0)
+    outwards /= np.linalg.norm(outwards, axis=1, keepdims=True)
+    for place, name in zip(points + away * outwards, NAMES, strict=True):
+        axes.text(place[0], place[1], name, fontweight="bold", ha="center", va="center", zorder=4)
+
+
+def _arrow(axes: Axes, start: Sequence[float] | Floats, end: Sequence[float] | Floats) -> None:
+    style = {"arrowstyle": "-|>", "color": INK, "linewidth": 1.1, "shrinkA": 3, "shrinkB": 5}
+    axes.annotate("", xy=tuple(end), xytext=tuple(start), arrowprops=style, zorder=2)

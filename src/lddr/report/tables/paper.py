@@ -1,0 +1,205 @@
+"""The paper's tables."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import isnan
+from operator import methodcaller
+
+from lddr.metrics.metric import SIX_METRICS, UndefinedError
+from lddr.report.exhibits import UnwantedError
+from lddr.report.groups import Group, main_groups, scores_of
+from lddr.report.others import others_infomec, others_results
+from lddr.report.pairs import Pair, case_of, cases, pairs
+from lddr.report.pairs import wins as count_of_wins
+from lddr.report.palette import house_place
+from lddr.report.paper import SELECTED_FROM, paper_gain, paper_metric, paper_mig, paper_results, paper_supervised
+from lddr.report.ranks import efficiencies, spearman
+from lddr.report.standings import Method, Standing, method, methods, num_labels, standings
+from lddr.report.tables.lines import Line, lined_table, scored
+from lddr.report.tables.table import Cell, Number, Table, tables, with_best
+from lddr.report.titles import metric_title, model_title
+from lddr.runs.index import Run
+
+
+@tables.add("dvae-metrics", "All metrics of the D-VAE in %: median and quartiles", 30)
+def dvae_metrics(groups: Sequence[Group]) -> Table:
+    """A row per metric."""
+    runs = methodcaller("unsupervised", "dvae")
+    lines = [Line(metric_title(name), runs, partial(paper_metric, name), name, rivals=False) for name in SIX_METRICS]
+    return lined_table("Metric", groups, lines)
+
+
+@tables.add("mig-quartiles", "MIG in %: median and quartiles", 20)
+def mig_quartiles(groups: Sequence[Group]) -> Table:
+    """A row per model."""
+    return lined_table("Model", groups, model_lines(groups))
+
+
+def model_lines(groups: Sequence[Group]) -> list[Line]:
+    """A line for every model there is, in the order of the house."""
+    models = {str(run.value("model")) for group in groups for run in group.unsupervised()}
+    return [
+        Line(model_title(model), methodcaller("unsupervised", model), partial(paper_mig, model))
+        for model in sorted(models, key=lambda model: (house_place(model), model))
+    ]
+
+
+WINS_NOTES = (
+    "A case is a metric on a dataset; equals share it",
+    "Gaussian models have no gap: theirs is the run with the lowest R_s, the risk on labelled images kept apart",
+)
+
+
+@tables.add("wins", "Share of cases in % in which a semi-supervised method is the best", 60)
+def wins(groups: Sequence[Group]) -> Table:
+    """A row per method, a column per number of labels and rule."""
+    main = main_groups(groups)
+    found, titles = standings(main), methods(main)
+    columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
+    rows = tuple(zip(titles.values(), *columns.values(), strict=True))
+    return Table("", "", ("Model", *columns), rows, WINS_NOTES[:1]).with_notes(WINS_NOTES[1], {})
+
+
+def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
+    shares = [standing.shares.get(name) for name in names]
+    return with_best([None if value is None else Number(value, fewest=standing.fewest) for value in shares])
+
+
+@tables.add("semi-supervised", "MIG in % of the semi-supervised models: median and quartiles", 40)
+def semi_supervised(groups: Sequence[Group]) -> Table:
+    """A row per method and number of labels."""
+    labels = sorted({num_labels(run) for group in groups for run in group.supervised})
+    if not labels:
+        raise UndefinedError("no run saw labels; train some with: lddr train --supervision masked --labels 1000")
+    lines = [_labels_line(name, title, count) for count in labels for name, title in methods(groups).items()]
+    return lined_table("Model", groups, lines)
+
+
+def _labels_line(name: Method, title: str, labels: int) -> Line:
+    def runs(group: Group) -> list[Run]:
+        return [run for run in group.supervised if (method(run), num_labels(run)) == (name, labels)]
+
+    return Line(f"{title}, {labels} labels", runs, partial(paper_supervised, *name, labels))
+
+
+PARTS = {"InfoM": "infomec", "InfoC": "infomec.infoc", "InfoE": "infomec.infoe"}
+ELSEWHERE = "published, other networks"
+
+
+@tables.add("infomec", "InfoMEC in %: median and quartiles", 90)
+def infomec(groups: Sequence[Group]) -> Table:
+    """A row per part and model."""
+    scored = {
+        str(run.value("model")) for group in groups for run in group.unsupervised() if scores_of([run], "infomec")
+    }
+    if not scored:
+        raise UnwantedError("no run has an InfoMEC")
+    ordered = sorted(scored, key=lambda model: (house_place(model), model))
+    lines = [_infomec_line(model, part) for part in PARTS for model in ordered]
+    table = lined_table("Model", groups, lines, source=ELSEWHERE)
+    told = others_results()["infomec"]
+    notes = [f"{ELSEWHERE}: {told['source']} ({told['protocol']})"]
+    return replace(table, notes=(*notes, *table.notes)) if any(ELSEWHERE in name for name in table.columns) else table
+
+
+def _infomec_line(model: str, part: str) -> Line:
+    label = f"{model_title(model)}: {part}"
+    theirs = partial(others_infomec, model, part.lower())
+    return Line(label, methodcaller("unsupervised", model), theirs, PARTS[part], rivals=False)
+
+
+TOLD = "Selection: the one run with the smallest straight-through gap, of all runs of D-VAE and FactorDVAE"
+
+
+@tables.add("mig", "Median MIG in %", 10)
+def median_mig(groups: Sequence[Group]) -> Table:
+    """A row per model, and the selection."""
+    candidates = methodcaller("unsupervised", *SELECTED_FROM)
+    choice = Line("Selection", candidates, partial(paper_mig, "selection"), rivals=False, number=selected)
+    table = lined_table("Model", groups, [*model_lines(groups), choice])
+    rows = [
+        [replace(cell, low=None, high=None) if isinstance(cell, Number) else cell for cell in row] for row in table.rows
+    ]
+    notes = [TOLD] if rows[-1][0] == choice.label else []
+    return replace(table, rows=tuple(map(tuple, rows)), notes=(*notes, *table.notes))
+
+
+def selected(runs: Sequence[Run], metric: str) -> Number | None:
+    """The score, in percent, of the run with the smallest straight-through gap."""
+    from lddr.selection.ranking import select
+
+    able = scored(scored(runs, "gap"), metric)
+    if not able:
+        return None
+    chosen = select(able, "gap").chosen
+    return Number(next(100 * run.scores[metric] for run in able if str(run.folder) == chosen), count=len(able))
+
+
+CORRELATION_NOTES = (
+    "Positive: what is good by one is good by the other",
+    "Efficiency is that of the D-VAE",
+)
+
+
+@tables.add("correlations", "Spearman's rank correlation with the six metrics", 70)
+def correlations(groups: Sequence[Group]) -> Table:
+    """A row per score and metric."""
+    lines = [_correlation_line("gap", ("dvae",), "Small gap of the D-VAE", metric) for metric in SIX_METRICS]
+    lines += [
+        _correlation_line("gap", SELECTED_FROM, "Small gap of D-VAE and FactorDVAE", metric) for metric in SIX_METRICS
+    ]
+    for score, learner in efficiencies().items():
+        lines += [_correlation_line(score, ("dvae",), f"Efficiency of {learner}", metric) for metric in SIX_METRICS]
+    table = lined_table("With", groups, lines, decimals=2)
+    return replace(table, notes=(*CORRELATION_NOTES, *table.notes))
+
+
+def _correlation_line(score: str, models: Sequence[str], title: str, metric: str) -> Line:
+    def runs(group: Group) -> list[Run]:
+        """Of all these models together, none if one is missing."""
+        return group.unsupervised(*models) if all(group.unsupervised(model) for model in models) else []
+
+    label, number = f"{title}, {metric_title(metric)}", partial(correlation, score)
+    return Line(label, runs, lambda dataset: None, metric, rivals=False, number=number)
+
+
+def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
+    """Spearman's rank correlation of two scores, turned for scores of which small is good; None if it says nothing."""
+    able = scored(scored(runs, score), metric)
+    sign = -1 if score == "gap" else 1
+    value = sign * spearman(scores_of(able, score), scores_of(able, metric))
+    return None if isnan(value) else Number(value, count=len(able))
+
+
+@tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
+def gains(groups: Sequence[Group]) -> Table:
+    """A row per pair of models and metric."""
+    table = lined_table("Comparison", groups, [_gains_line(pair, metric) for pair in pairs() for metric in SIX_METRICS])
+    return replace(table, notes=(*(told for pair in pairs() if (told := _told(groups, pair))), *table.notes))
+
+
+def _gains_line(pair: Pair, metric: str) -> Line:
+    runs = methodcaller("unsupervised", *pair)
+    label = f"{_against(pair, 'over')}, {metric_title(metric)}"
+    return Line(label, runs, partial(paper_gain, pair[1], metric), metric, rivals=False, number=partial(gain, pair))
+
+
+def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
+    """The discrete median over the Gaussian one, in percent more; None where that is not defined."""
+    case = case_of("", runs, pair, metric)
+    if case is None or case.gain is None:
+        return None
+    return Number(case.gain, count=len(case.gaussian) + len(case.discrete), fewest=case.fewest)
+
+
+def _told(groups: Sequence[Group], pair: Pair) -> str:
+    """How often the discrete model is ahead; a case is a metric on a dataset."""
+    found = cases(groups, pair)
+    claim = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
+    paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == pairs()[0] else ""
+    return f"{_against(pair, 'against')}: {count_of_wins(found)}{paper}" if found else ""
+
+
+def _against(pair: Pair, word: str) -> str:
+    return f"{model_title(pair[1])} {word} {model_title(pair[0])}"

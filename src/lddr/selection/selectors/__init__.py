@@ -1,1 +1,0 @@
-"""One file for each kind of selector; a new one is a new file."""
