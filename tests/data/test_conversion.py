@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lddr.data import conversion
+from lddr.data import array_files as conversion
 from lddr.data.array_files import Chunk, MappedImages, converted
 from lddr.errors import UserError
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.io import loadmat, savemat
 
-from lddr.data import mat_file
+from lddr.data.official import cars3d as mat_file
 from lddr.data.official.cars3d import read_mat
 from lddr.errors import UserError
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 import requests
 
-from lddr.explorer import patience
+from lddr.explorer import guard as patience
 from tests.explorer.conftest import serving
 
 HEAD = b"POST /api/runs/0/decode HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

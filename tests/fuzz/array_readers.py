@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from lddr.data import conversion
+from lddr.data import array_files as conversion
 from lddr.data.dataset import Dataset
 from lddr.data.own_images import OwnImages
 from lddr.metrics.evaluate import read_codes

@@ -9,7 +9,7 @@ from PIL import Image
 
 from lddr.report import style
 from lddr.report.exhibits import made
-from lddr.report.figures import circles, circles_sheets
+from lddr.report.figures import latent_spaces
 from lddr.report.figures.figure import figures
 from tests.report.grouped import gapped_runs, grouped, invented
 
@@ -105,7 +105,7 @@ def test_a_figure_that_holds_its_text_keeps_its_size():
 )
 def test_no_figure_cuts_its_text_at_any_number_of_runs(seeds, names, monkeypatch):
     grid = np.stack(np.meshgrid(np.arange(14.0), np.arange(14.0), indexing="ij"), axis=-1)
-    for module in (circles, circles_sheets):
+    for module in (latent_spaces,):
         monkeypatch.setattr(module, "space_of", lambda run: grid)
     scores = [
         {"gap": seed, "kl": 5.0, "elbo": -14.0 - seed} | dict.fromkeys(names, 0.1 + seed / 99) for seed in range(seeds)

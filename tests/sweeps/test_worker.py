@@ -7,7 +7,7 @@ from lddr.config import configure
 from lddr.files import alone
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
-from lddr.sweeps import worker
+from lddr.sweeps import cluster as worker
 from lddr.sweeps.cluster import Answer, Order, carry_out, mark_of
 
 

@@ -14,7 +14,7 @@ from lddr.runs import carry_out
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.machine import Machine
-from lddr.sweeps import worker
+from lddr.sweeps import cluster as worker
 from lddr.training import trackers
 from lddr.training.loop import Stopped
 

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from lddr.data import conversion
+from lddr.data import array_files as conversion
 from lddr.data.official.shapes3d import HDF5, NPZ, Shapes3D
 from lddr.errors import UserError
 

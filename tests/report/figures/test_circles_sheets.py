@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures import circles_sheets
+from lddr.report.figures import latent_spaces as circles_sheets
 from lddr.report.figures.figure import figures
 from tests.report.grouped import grouped, invented
 
