@@ -49,7 +49,7 @@ def test_a_single_categorical_latent_recovers_a_single_factor():
         "learning_rate": 1e-3,
         "noise_end": 1.0,
     }
-    model = lddr.train(dataset, "dvae", machine=QUIET, **settings)
+    model = lddr.train(dataset, "dvae", preset="paper", machine=QUIET, **settings)
     categories = model.categories(images)[:, 0]
     assert len(set(categories.tolist())) == 8, f"the eight images went to the categories {categories}"
     assert np.median(model.posterior(images).max(axis=2)) > 0.9  # discrete, but an image may share two neighbours

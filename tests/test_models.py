@@ -58,7 +58,7 @@ def test_the_command_and_a_study_take_points(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
     main(["train", "--latent", "categorical", "--objective", "tc", "--dataset", "circles", "--beta", "3"])
-    assert seen == [configure("tc-dvae", "circles", beta=3)]
+    assert seen == [configure("tc-dvae", "circles", "quick", beta=3)]
     study = tmp_path / "study.toml"
     point = 'latent = ["gaussian", "categorical"]\nobjective = "tc"\nbeta = 3\n'
     study.write_text(f'name = "x"\n[[blocks]]\n{point}dataset = "circles"\n')

@@ -44,7 +44,7 @@ def test_the_paper_s_gumbel_scale_by_hand():
 
 
 def test_the_gumbel_scale_of_a_short_training_is_that_of_the_authors():
-    scales = [configure("dvae", "circles").latent.noise_scale(step, 4) for step in range(4)]
+    scales = [configure("dvae", "circles").latent.build().noise_scale(step, 4) for step in range(4)]
     assert scales == pytest.approx([0.5, 0.5 + 1.5 * (2 - 2**0.5) / 4, 1.25, 0.5 + 1.5 * (2 + 2**0.5) / 4])
 
 

@@ -138,7 +138,7 @@ def test_numbers_may_be_written_as_people_write_them(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
     main(["train", "--dataset", "circles", "--steps", "1e3", "--learning-rate", "3e-4", "--kernels", "4,4,2,2"])
-    assert seen == [configure("dvae", "circles", steps=1000, learning_rate=3e-4, kernels=(4, 4, 2, 2))]
+    assert seen == [configure("dvae", "circles", "quick", steps=1000, learning_rate=3e-4, kernels=(4, 4, 2, 2))]
 
 
 @pytest.mark.parametrize("value", ["²", "9" * 5000, "--3", "+"])

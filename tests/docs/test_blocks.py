@@ -194,6 +194,7 @@ def stand_ins(runs):
     }
 
 
+@pytest.mark.filterwarnings("ignore:.*LeafSpec.*is deprecated:FutureWarning")  # of Lightning
 @pytest.mark.xdist_group("blocks")
 @pytest.mark.parametrize("page", sorted({*WITH_PYTHON, *own_commands()}))
 def test_what_a_page_shows_works(page, in_small, capsys, monkeypatch):

@@ -123,7 +123,7 @@ def test_the_models_are_listed_with_knobs_and_grids(capsys, monkeypatch):
     assert all(name in out for name in models)
     assert "gamma 10 (paper: 10, 20, 30, 40, 50, 100)" in out
     assert out.count("discriminator_layers 5") == 1  # FactorQVAE's, with the preset
-    assert out.count("not as published: ") == sum(bool(models[name].unlike) for name in models) == 4
+    assert out.count("not as published: ") == sum(bool(models[name].unlike) for name in models) == 6
 
 
 def test_a_model_that_has_learned_nothing_is_marked_also_when_quiet(tmp_path, capsys):

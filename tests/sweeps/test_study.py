@@ -457,7 +457,7 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
         ('name = "x"\n' + BLOCK + 'preset = "quik"', "block 1: unknown preset 'quik'; did you mean 'quick'?"),
         (
             'name = "x"\n' + BLOCK + 'decoder = "broad"',
-            "block 1 decoder must be one of deconvolution, broadcast, not 'broad'; did you mean 'broadcast'?",
+            "block 1: unknown decoder 'broad'; did you mean 'broadcast'?",
         ),
         (
             'name = "x"\n' + BLOCK + 'initialiser = "norm"',

@@ -87,7 +87,7 @@ class Training:
     def run(self, first, last):
         for step in range(first, last):
             images = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(step))
-            self.optimizer.forget_gradients()
+            self.optimizer.zero_grad()
             self.net(images.to(memory_format=self.memory_format)).square().sum().backward()
             self.optimizer.step()
 

@@ -104,7 +104,10 @@ def test_the_page_says_what_it_shows_and_what_is_missing(few_figures, runs, tmp_
     visited.page.locator("summary", has_text="tables and figures would need").click()
     assert "it would need a miracle" in visited.page.locator("main").inner_text()
     assert "lddr 0.1, torch 2.13.0, python 3.11.7" in text
-    assert f"for seed in 1 2 3; do lddr train --model dvae --dataset dsprites --out {tmp_path / 'runs'}" in text
+    assert (
+        f"for seed in 1 2 3; do lddr train --model dvae --dataset dsprites --preset paper --out {tmp_path / 'runs'}"
+        in text
+    )
     assert f"lddr report {tmp_path / 'runs'} --out {tmp_path / 'report'}" in text
     assert visited.page.locator("#table-runs tbody tr").count() == 4
     assert visited.page.locator("img").evaluate_all("all => all.map(one => one.naturalWidth)") == [300]
