@@ -127,7 +127,7 @@ def _synthetic(number: int, make: Callable[[Floats, np.random.Generator], Floats
 
 def _trained(model: str, num_latents: int, steps: int) -> Representation:
     from lddr.data.load import load_dataset
-    from lddr.runs.carry_out import Machine
+    from lddr.runs.run import Machine
     from lddr.trained import train
 
     machine = Machine(device="cpu", threads=1, quiet=True)

@@ -120,7 +120,7 @@ def explorer(root: Path) -> Iterator[str]:
 def write_model(root: Path) -> str:
     """A D-VAE of the paper's size, trained for a step; gives what it is."""
     from lddr.config import configure
-    from lddr.runs.carry_out import Machine, run
+    from lddr.runs.run import Machine, run
 
     run(configure("dvae", "dsprites", steps=1), root, Machine("cpu", quiet=True))
     return "D-VAE 64x64"

@@ -69,7 +69,7 @@ def measure(dataset: Dataset) -> dict[str, Any]:
 
 def model_of(dataset: Dataset) -> Encode:
     """The paper's D-VAE, a few steps into its training: how good it is changes no time."""
-    from lddr.runs.carry_out import Machine
+    from lddr.runs.run import Machine
     from lddr.trained import train
 
     return train(dataset, steps=2, machine=Machine("cpu", quiet=True)).represent

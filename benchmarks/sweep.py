@@ -14,7 +14,7 @@ from rich.progress import track
 
 from lddr.bench import show
 from lddr.config import Config, configure
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.run import Machine, run
 from lddr.sweeps.cluster import Options, connected, run_study
 from lddr.sweeps.study import Study
 

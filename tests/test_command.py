@@ -14,7 +14,7 @@ from lddr.models import models
 def parsed(monkeypatch):
     """A function from words to the settings that the command line makes of them."""
     seen = []
-    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
+    monkeypatch.setattr("lddr.runs.run.run", lambda config, out, machine, images=None: seen.append(config))
 
     def parse(words):
         assert words[0] == "lddr"
@@ -49,7 +49,7 @@ def test_every_digit_and_every_setting_is_said(number, seed, resolution, preset,
         config = changed(config, {"omega": number, "labels": 7, "validation_share": 0.25})
     seen = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
+        patch.setattr("lddr.runs.run.run", lambda config, out, machine, images=None: seen.append(config))
         main(train_words(config)[1:])
     assert seen == [config]
     assert seen[0].fingerprint == config.fingerprint

@@ -8,7 +8,7 @@ from sklearn.utils import estimator_checks as checks
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.estimator import DisentangledVAE
-from lddr.runs.carry_out import Machine
+from lddr.runs.run import Machine
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"width": 8, "num_latents": 2, "learning_rate": 1e-3}

@@ -10,8 +10,8 @@ import lddr
 from lddr.cli import main
 from lddr.errors import UserError
 from lddr.explorer.models import opened
-from lddr.metrics.evaluate import evaluate_run
 from lddr.metrics.mig import mig
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import list_runs
 from lddr.runs.information import information_of

@@ -56,7 +56,7 @@ def test_a_contradiction_is_a_sentence():
 
 def test_the_command_and_a_study_take_points(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
+    monkeypatch.setattr("lddr.runs.run.run", lambda config, out, machine, images=None: seen.append(config))
     main(["train", "--latent", "categorical", "--objective", "tc", "--dataset", "circles", "--beta", "3"])
     assert seen == [configure("tc-dvae", "circles", "quick", beta=3)]
     study = tmp_path / "study.toml"

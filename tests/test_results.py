@@ -11,9 +11,9 @@ from scipy.stats import norm, spearmanr
 from lddr.config import configure
 from lddr.metrics.evaluate import evaluate
 from lddr.runs import pretrained
-from lddr.runs.carry_out import run
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.machine import Machine
+from lddr.runs.run import run
 from lddr.selection.ranking import encode
 from lddr.selection.selector import DEFAULT
 from lddr.sweeps.study import read_study

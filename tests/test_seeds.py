@@ -20,11 +20,11 @@ from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.metrics.udr import udr
-from lddr.runs.carry_out import run
+from lddr.runs.loop import Stopped
 from lddr.runs.machine import Machine
+from lddr.runs.run import run
 from lddr.selection.ranking import SAMPLES
 from lddr.sweeps import cluster
-from lddr.training.loop import Stopped
 
 pytestmark = [  # Ray opens files and processes that it leaves to the end of the process
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),

@@ -136,7 +136,7 @@ def test_a_wrong_value_is_the_same_sentence_everywhere_and_leaves_nothing(name, 
 
 def test_numbers_may_be_written_as_people_write_them(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("lddr.runs.carry_out.run", lambda config, out, machine, images=None: seen.append(config))
+    monkeypatch.setattr("lddr.runs.run.run", lambda config, out, machine, images=None: seen.append(config))
     main(["train", "--dataset", "circles", "--steps", "1e3", "--learning-rate", "3e-4", "--kernels", "4,4,2,2"])
     assert seen == [configure("dvae", "circles", "quick", steps=1000, learning_rate=3e-4, kernels=(4, 4, 2, 2))]
 

@@ -13,8 +13,8 @@ from lddr.config import changed, configure
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder
+from lddr.runs.run import Machine, run
 from lddr.training.checkpoint import module_tensors, save_model
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)

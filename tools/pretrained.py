@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lddr.metrics.elbo import bounds
-from lddr.metrics.evaluate import evaluate_run
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.pretrained import HOME
 from lddr.sharing.card import write_card

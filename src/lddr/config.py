@@ -16,7 +16,7 @@ from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice
 from lddr.settings import Described, Settings, Size, claims, described, flattened, rules_of, setting
-from lddr.training.supervision import Supervision
+from lddr.supervision import Supervision
 
 
 @dataclass(frozen=True)

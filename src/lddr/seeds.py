@@ -11,13 +11,13 @@ from lddr.console import say
 from lddr.data.dataset import Dataset
 from lddr.errors import UserError
 from lddr.hardware import chosen_device
-from lddr.runs.carry_out import REMEDY, run
 from lddr.runs.index import Run, read_run
+from lddr.runs.loop import Stopped
 from lddr.runs.machine import Machine
+from lddr.runs.run import REMEDY, run
 from lddr.runs.tables import shown
 from lddr.selection.ranking import RunEncoder, Selection, select
 from lddr.selection.selector import SEEDS_SELECTOR
-from lddr.training.loop import Stopped
 
 ENOUGH = 3  # models to compare, so that the choice is more than a guess
 SCALES = {"udr": " (0 is nothing in common, 0.9 the same codes)"}

@@ -32,13 +32,13 @@ from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.objectives.objective import Objective
-from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
+from lddr.runs.loop import Stopped
 from lddr.runs.machine import OnLog
 from lddr.runs.pretrained import located
+from lddr.runs.run import Machine, run
 from lddr.training.batches import as_tensor
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
-from lddr.training.loop import Stopped
 from lddr.training.trainer import prepare_vae, vae_of
 from lddr.vae import VAE, check_shapes
 

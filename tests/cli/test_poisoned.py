@@ -9,8 +9,8 @@ import pytest
 
 from lddr.cli import main
 from lddr.config import configure
-from lddr.metrics.evaluate import evaluate_run
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.evaluate import evaluate_run
+from lddr.runs.run import Machine, run
 from lddr.trained import Trained
 
 NAN, HUGE = float("nan"), 10**400

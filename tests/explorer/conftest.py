@@ -15,7 +15,7 @@ from lddr.explorer.guard import listening, url
 from lddr.explorer.server import create_app, server
 from lddr.metrics.gap import gap
 from lddr.metrics.mig import mig
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.run import Machine, run
 from lddr.trained import Trained
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)

@@ -13,8 +13,8 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.explorer import models
 from lddr.explorer.models import images_of, opened
-from lddr.runs.carry_out import run
 from lddr.runs.folder import RunFolder
+from lddr.runs.run import run
 from tests.explorer.conftest import QUIET, SMALL
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.runs.carry_out import run
+from lddr.runs.run import run
 from tests.explorer.conftest import PIXELS, QUIET, SMALL, serving, visiting
 from tests.run_folders import completed
 

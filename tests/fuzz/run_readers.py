@@ -25,11 +25,11 @@ from lddr.runs import index
 from lddr.runs.folder import RunFolder, stamp_of
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.information import information_of
+from lddr.runs.loop import _check_origin
 from lddr.runs.tables import default_columns
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained
 from lddr.training import checkpoint
-from lddr.training.loop import _check_origin
 from lddr.training.trainer import vae_of
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader

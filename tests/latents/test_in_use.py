@@ -7,7 +7,7 @@ from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.explorer.models import opened
 from lddr.latents import latents
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.run import Machine, run
 from lddr.trained import Trained
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)

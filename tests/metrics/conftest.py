@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.config import configure
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.run import Machine, run
 
 SETTINGS = {"resolution": 16, "width": 4, "steps": 30, "seed": 0, "reconstruction_weight": 1.0}
 

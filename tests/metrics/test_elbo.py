@@ -11,7 +11,7 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.metrics.elbo import bounds, elbo, sampled_errors
-from lddr.metrics.evaluate import evaluate_run
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import read_run
 from lddr.runs.pretrained import HOME

@@ -12,9 +12,10 @@ from lddr.cli import main
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.evaluate import evaluate, evaluate_run
+from lddr.metrics.evaluate import evaluate
 from lddr.metrics.gap import gap
 from lddr.metrics.metric import metrics
+from lddr.runs.evaluate import evaluate_run
 from lddr.trained import Trained
 
 CIRCLES = load_dataset("circles", 16)
@@ -105,7 +106,7 @@ import subprocess, sys
 from pathlib import Path
 import lddr.trained
 from lddr.errors import UserError
-from lddr.metrics.evaluate import evaluate_run
+from lddr.runs.evaluate import evaluate_run
 
 folder = Path(sys.argv[1])
 subprocess.run(["mount", "-o", "remount,ro", str(folder.parent)], check=True)

@@ -5,7 +5,7 @@ import torch
 
 from lddr.data.load import load_dataset
 from lddr.metrics.pipe import _judge, pipe
-from lddr.runs.carry_out import Machine
+from lddr.runs.run import Machine
 from lddr.trained import Trained
 
 SHAPE = (16, 16, 1)

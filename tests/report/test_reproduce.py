@@ -19,7 +19,7 @@ def carried_out(monkeypatch):
         trained.append((config, out))
         return out
 
-    monkeypatch.setattr("lddr.runs.carry_out.run", train)
+    monkeypatch.setattr("lddr.runs.run.run", train)
 
     def carry_out(lines):
         for line in lines:

@@ -17,12 +17,13 @@ from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset, one_name
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.metrics.evaluate import draw_settings, evaluate_run, is_scored
+from lddr.metrics.evaluate import draw_settings, is_scored
 from lddr.metrics.metric import metrics
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.pretrained import HOME
+from lddr.runs.run import Machine, run
 from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
 

@@ -5,9 +5,9 @@ import torch
 
 from lddr.cli import main
 from lddr.errors import UserError
-from lddr.runs.carry_out import _threads
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import Machine
+from lddr.runs.run import _threads
 
 
 @pytest.mark.parametrize(("cores", "torchs", "taken"), [(2, 4, 2), (4, 2, 2), (1, 4, 1)])

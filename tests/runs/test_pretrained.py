@@ -13,8 +13,8 @@ from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.explorer.catalogue import Catalogue
 from lddr.metrics.elbo import bounds
-from lddr.metrics.evaluate import evaluate_run
 from lddr.runs import pretrained
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import find_run, list_runs
 from lddr.runs.machine import Machine

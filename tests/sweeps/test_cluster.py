@@ -17,8 +17,8 @@ import torch
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.files import alone
-from lddr.metrics.evaluate import evaluate_run
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.evaluate import evaluate_run
+from lddr.runs.run import Machine, run
 from lddr.sweeps.cluster import Options, run_study
 from lddr.sweeps.study import Study
 from lddr.training import checkpoint

@@ -97,7 +97,7 @@ def test_a_mark_stays_what_it_is(tmp_path):
 
 def test_scores_are_worked_out_on_the_device_of_the_run(order, monkeypatch):
     devices = []
-    monkeypatch.setattr("lddr.runs.carry_out.run", lambda *given: None)
-    monkeypatch.setattr("lddr.metrics.evaluate.evaluate_run", lambda *given, device, **more: devices.append(device))
+    monkeypatch.setattr("lddr.runs.run.run", lambda *given: None)
+    monkeypatch.setattr("lddr.runs.evaluate.evaluate_run", lambda *given, device, **more: devices.append(device))
     carry_out(replace(order, machine=Machine("cuda", 1, quiet=True)))
     assert devices == ["cuda"]

@@ -8,9 +8,9 @@ from lddr import losses
 from lddr.config import configure
 from lddr.data.in_memory import ArrayDataset
 from lddr.likelihoods.bernoulli import Bernoulli
-from lddr.runs.carry_out import run
 from lddr.runs.index import read_run
 from lddr.runs.machine import Machine
+from lddr.runs.run import run
 from lddr.training.batches import Batches, as_tensor
 from lddr.training.collapse import LatentUse, latent_use, warning
 from lddr.training.trainer import Trainer, reconstruction_weight

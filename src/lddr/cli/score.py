@@ -73,8 +73,9 @@ def evaluate(
     """
     from lddr.console import say
     from lddr.hardware import chosen_device
-    from lddr.metrics.evaluate import Bootstrap, draw_settings, evaluate_run
+    from lddr.metrics.evaluate import Bootstrap, draw_settings
     from lddr.metrics.metric import check_jobs, configured, parsed
+    from lddr.runs.evaluate import evaluate_run
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.pretrained import located
     from lddr.runs.tables import default_columns, known_scores, print_runs

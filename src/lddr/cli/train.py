@@ -208,7 +208,7 @@ def train(
             sys.exit(1)
         return
     from lddr.hardware import chosen_device, keep_freed_memory
-    from lddr.runs.carry_out import run
+    from lddr.runs.run import run
 
     if chosen_device(device).type == "cpu":
         keep_freed_memory()

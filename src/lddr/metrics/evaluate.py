@@ -42,7 +42,6 @@ from lddr.metrics.metric import (
     plain,
     side_by_side,
 )
-from lddr.runs.folder import RunFolder
 from lddr.settings import Rule
 
 if TYPE_CHECKING:
@@ -378,7 +377,7 @@ def evaluate(
     chosen = configured(names, settings)
     images = as_dataset(dataset, factors, **_prepared_for(trained, dataset), quiet=quiet)
     with TaskBars(quiet) as bars, cores(jobs):
-        entries = _evaluated(images, encode, chosen, bins, bars, resampling, trained)
+        entries = scored(images, encode, chosen, bins, bars, resampling, trained)
     warn_of_few(entries)
     return entries
 
@@ -398,48 +397,7 @@ def _in_floats(represent: Any) -> Encode:
     return lambda images: represent(as_floats(images))
 
 
-def evaluate_run(
-    folder: Path,
-    names: Names = None,
-    *,
-    settings: MetricSettings | None = None,
-    seed: int = 0,
-    jobs: int = 1,
-    bins: int | None = None,
-    bootstrap: int = 0,
-    force: bool = False,
-    quiet: bool = False,
-    dataset: Dataset | None = None,
-    device: str = "auto",
-) -> dict[str, Any]:
-    """Score a finished run and keep every score in its scores.json as soon as it is known.
-
-    What is there with the same settings is not computed again.
-    """
-    from lddr.trained import Trained
-
-    run = RunFolder(folder)
-    there = run.scores
-    chosen, resampling = configured(names, settings), Bootstrap(bootstrap, seed)
-    known = {} if force else run.metrics
-    missing = {
-        name: metric
-        for name, metric in chosen.items()
-        if not is_scored(known.get(name), metric, seed, bins, resampling.settings_of(metric))
-    }
-    if not missing:
-        return there
-    run.check_writable()
-    trained = Trained.load(folder).to(device)
-    if dataset is not None:
-        run.check(dataset)
-    images = dataset or run.dataset
-    with TaskBars(quiet) as bars, cores(jobs):
-        _evaluated(images, trained.represent, missing, bins, bars, resampling, trained, keep=run.add_scores)
-    return run.scores
-
-
-def _evaluated(
+def scored(
     dataset: Dataset,
     encode: Encode,
     chosen: Chosen,

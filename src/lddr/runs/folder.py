@@ -228,7 +228,7 @@ class RunFolder:
     @property
     def log(self) -> list[Content]:
         """The records of its training so far."""
-        from lddr.training.tracking import read_log
+        from lddr.runs.tracking import read_log
 
         return read_log(self.log_file) if self.log_file.is_file() else []
 

@@ -107,7 +107,7 @@ def carry_out(order: Order, dataset: "Dataset | None" = None) -> Answer:
 
     The dataset is for images that only the sweep has in memory; others are loaded here, by their name.
     """
-    from lddr.training.loop import Stopped
+    from lddr.runs.loop import Stopped
 
     try:
         return Answer("finished", trained=_train_and_evaluate(order, dataset))
@@ -127,8 +127,8 @@ def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
     import torch
 
     from lddr.hardware import keep_freed_memory
-    from lddr.metrics.evaluate import evaluate_run
-    from lddr.runs.carry_out import run
+    from lddr.runs.evaluate import evaluate_run
+    from lddr.runs.run import run
 
     _check_that_it_is_shared(order)
     with suppress(OSError):  # a node may do without it: only relative paths need it
@@ -154,7 +154,7 @@ def _train_and_evaluate(order: Order, dataset: "Dataset | None") -> bool:
 
 def _tell_scores(tracker: str, folder: RunFolder) -> None:
     from lddr.runs.index import read_run
-    from lddr.training.trackers import Tracked
+    from lddr.runs.trackers import Tracked
 
     run = read_run(folder.path)
     with Tracked(tracker, folder, run.settings) as tracked:

@@ -14,9 +14,9 @@ from lddr.data import height_and_width
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset, warmed, why_missing
 from lddr.settings import rules_of
+from lddr.supervision import Supervision
 from lddr.sweeps.stage import Stage, stage_of
 from lddr.sweeps.study import Study
-from lddr.training.supervision import Supervision
 
 ENOUGH = 0.5  # seconds
 WARM_UP = 2  # steps before the clock starts: memory is taken

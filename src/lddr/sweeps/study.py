@@ -22,8 +22,8 @@ from lddr.objectives import objectives
 from lddr.presets import PRESETS
 from lddr.runs.tables import meeting, parse_condition
 from lddr.settings import rules_of
+from lddr.supervision import Supervision
 from lddr.sweeps.scores import METRICS, scores_by_scale
-from lddr.training.supervision import Supervision
 
 Scale = Literal["full", "quick"]
 TomlTable = dict[str, Any]  # of a TOML file

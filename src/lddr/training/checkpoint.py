@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from lddr.errors import UserError
 from lddr.files import written_whole
 from lddr.foreign import content_of, reason_of
-from lddr.runs import pretrained
 
 Tensors = Mapping[str, Tensor]
 Facts = dict[str, Any]  # whatever JSON can hold
@@ -116,7 +115,7 @@ def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
     try:
         return _read(path)
     except FileNotFoundError as error:
-        mend = f"train it first, correct the path, or take one that ships with lddr: {pretrained.LIST}"
+        mend = "train it first, correct the path, or take one that ships with lddr: lddr models --pretrained"
         raise UserError(f"there is no model {path}; {mend}") from error
     except Exception as error:  # foreign bytes
         raise UserError(f"cannot use the model {path} ({reason_of(error)}); train it again or copy it again") from error

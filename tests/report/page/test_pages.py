@@ -5,13 +5,13 @@ import pytest
 from lddr.cli import main
 from lddr.config import configure
 from lddr.errors import UserError
-from lddr.metrics.evaluate import evaluate_run
 from lddr.metrics.metric import UndefinedError
 from lddr.report.figures.figure import Drawn, Figures
 from lddr.report.page import card, comparison, report
 from lddr.report.page.run_tables import environment
 from lddr.report.style import new_figure
-from lddr.runs.carry_out import Machine, run
+from lddr.runs.evaluate import evaluate_run
+from lddr.runs.run import Machine, run
 
 
 def tiny_figures(kind):

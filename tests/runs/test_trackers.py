@@ -13,10 +13,10 @@ from lddr.metrics.elbo import bounds
 from lddr.runs import carry_out
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
+from lddr.runs.loop import Stopped
 from lddr.runs.machine import Machine
 from lddr.sweeps import cluster as worker
 from lddr.training import trackers
-from lddr.training.loop import Stopped
 
 CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
 pytestmark = [

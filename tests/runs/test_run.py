@@ -14,9 +14,9 @@ from lddr.data.factors import Factor, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.models import models
-from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import read_run
+from lddr.runs.run import Machine, run
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"resolution": 16, "width": 4, "steps": 20}

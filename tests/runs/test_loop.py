@@ -15,13 +15,13 @@ import torch
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.runs.carry_out import Machine, run
 from lddr.runs.folder import RunFolder
+from lddr.runs.loop import Stopped
+from lddr.runs.run import Machine, run
 from lddr.training import checkpoint
 from lddr.training.accelerator import AsynchronousTrainer
 from lddr.training.averages import LossAverages
 from lddr.training.batches import Batches
-from lddr.training.loop import Stopped
 from lddr.training.trainer import Trainer
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
@@ -31,8 +31,8 @@ TRAIN = """
 import sys
 from pathlib import Path
 from lddr.config import configure
-from lddr.runs.carry_out import Machine, run
-from lddr.training.loop import Stopped
+from lddr.runs.run import Machine, run
+from lddr.runs.loop import Stopped
 model, out, steps = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 narrow = {"discriminator_width": 20} if model == "factor-vae" else {}
 config = configure(model, "circles", "quick", resolution=16, width=4, steps=steps, batch_size=8, **narrow)
@@ -323,7 +323,7 @@ def test_a_folder_that_vanishes_at_the_end_is_no_finished_run(tmp_path, monkeypa
         return {"elbo": -1.0, "elbo_noiseless": -1.0}
 
     with monkeypatch.context() as patch, pytest.raises(UserError, match="has vanished while it trained"):
-        patch.setattr("lddr.runs.carry_out.bounds", remove)
+        patch.setattr("lddr.runs.run.bounds", remove)
         run(config, tmp_path, machine)
     assert not RunFolder(folder).is_finished
     run(config, tmp_path, machine)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lddr import console
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
-from lddr.training.tracking import Log, TensorBoard, Tracker, read_log
+from lddr.runs.tracking import Log, TensorBoard, Tracker, read_log
 
 # the log
 

@@ -12,11 +12,11 @@ from lddr.console import say
 from lddr.errors import UserError
 from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine, OnLog
+from lddr.runs.tracking import Tracker
 from lddr.training import checkpoint
 from lddr.training.averages import LOG_EVERY, LossAverages, log_interval
 from lddr.training.batches import Batches
 from lddr.training.collapse import CollapseWatch
-from lddr.training.tracking import Tracker
 from lddr.training.trainer import Trainer
 
 FORMAT = 2  # of checkpoints; those without a number have 100 steps in every line and a noise schedule a step shorter

@@ -14,7 +14,7 @@ from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.latents.gaussian import Gaussian
 from lddr.latents.latent import active_values, bins, normalised, usual_supervision
-from lddr.training.supervision import Supervision
+from lddr.supervision import Supervision
 
 
 @given(st.integers(2, 64), st.integers(2, 64))

@@ -23,12 +23,12 @@ from lddr.metrics.elbo import bounds
 from lddr.objectives.objective import Objective
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
+from lddr.runs.loop import train
 from lddr.runs.machine import Machine, usable_cores
+from lddr.runs.trackers import Tracked
 from lddr.training.accelerator import batches_for, capture, trainer_on
 from lddr.training.batches import Batches
 from lddr.training.checkpoint import module_tensors, save_model
-from lddr.training.loop import train
-from lddr.training.trackers import Tracked
 from lddr.training.trainer import Trainer
 from lddr.vae import VAE
 
