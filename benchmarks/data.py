@@ -11,10 +11,10 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench import in_fresh_process, interleaved, resident_megabytes, show
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.load import load_dataset
 from lddr.data.rendered.circles import CORNERS
+from lddr.timing import in_fresh_process, interleaved, resident_megabytes, show
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096
 

@@ -11,11 +11,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench import show
 from lddr.data.dataset import stream
 from lddr.files import write_json
 from lddr.metrics.dci import Estimator, dci
 from lddr.metrics.information import Floats, Whole
+from lddr.timing import show
 
 SIZES = (3, 6, 40, 32, 32)  # those of dsprites
 TRAIN, TEST = 1_000, 1_000  # with the published sizes this would take hours

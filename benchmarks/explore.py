@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lddr.bench import show
 from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
+from lddr.timing import show
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -12,11 +12,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lddr.bench import show
 from lddr.config import Config, configure
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
 from lddr.models import models
+from lddr.timing import show
 from lddr.training.accelerator import batches_for, trainer_on
 from lddr.training.averages import LossAverages
 

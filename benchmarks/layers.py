@@ -11,11 +11,12 @@ from rich.progress import track
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from lddr.bench import DATASETS, fair_clock, interleaved, show
+from lddr.bench import DATASETS
 from lddr.config import configure
 from lddr.data.load import load_dataset, warmed
 from lddr.hardware import keep_freed_memory
 from lddr.networks.coders import Layer
+from lddr.timing import fair_clock, interleaved, show
 from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer
 

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench import interleaved, show
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
 from lddr.metrics.evaluate import BATCH, Encode, encoded, planned
 from lddr.metrics.metric import configured
+from lddr.timing import interleaved, show
 
 PUBLISHED_BATCH = 16
 CALLS = 60  # of the published way in each repeat; the rest of its draws is extrapolated

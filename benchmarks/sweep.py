@@ -12,11 +12,11 @@ import psutil
 from rich.console import Console
 from rich.progress import track
 
-from lddr.bench import show
 from lddr.config import Config, configure
 from lddr.runs.run import Machine, run
 from lddr.sweeps.cluster import Options, connected, run_study
 from lddr.sweeps.study import Study
+from lddr.timing import show
 
 RUNS = 2  # in each turn
 Turn = dict[str, float]  # seconds per run of each side, on the clock and of the processor

@@ -6,11 +6,13 @@ from pathlib import Path
 import lddr
 
 SOURCE = Path(lddr.__file__).parent
-ORDER = (
-    "errors foreign files registry lazy console extras arrays hardware schedules data settings parts losses latents "
-    "likelihoods networks vae objectives models peers presets supervision config command training metrics runs trained "
-    "estimator selection sweeps seeds report sharing explorer bench demo cli"
-).split()
+ORDER = [
+    *("errors", "foreign", "files", "timing", "registry", "lazy", "console", "extras"),
+    *("arrays", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
+    *("likelihoods", "networks", "vae", "objectives", "models", "peers", "presets", "supervision"),
+    *("config", "command", "training", "metrics", "runs", "trained", "estimator", "selection"),
+    *("sweeps", "seeds", "report", "sharing", "explorer", "bench", "demo", "cli"),
+]
 
 
 def imports():

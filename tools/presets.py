@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 
-from lddr.bench import interleaved, next_step
+from lddr.bench import next_step
 from lddr.config import Config, configure
 from lddr.hardware import keep_freed_memory
 from lddr.report.palette import colour
 from lddr.report.style import HIGHLIGHT, INK, Axes, house_style, paneled, rendered
 from lddr.report.titles import model_title
 from lddr.runs.index import Run, finished_runs, read_run
+from lddr.timing import interleaved
 
 DOCS = Path(__file__).parent.parent / "docs"
 TABLE, PICTURE = DOCS / "presets.csv", DOCS / "images" / "presets.png"

@@ -3,26 +3,18 @@
 Sides take turns, so that a busy machine slows all of them alike. The benchmarks of developers are in benchmarks/.
 """
 
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from statistics import median
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
-import psutil
 import torch
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
@@ -32,8 +24,8 @@ from lddr.config import Config, configure
 from lddr.data.dataset import Dataset, stream
 from lddr.data.load import load_dataset, warmed
 from lddr.errors import UserError
-from lddr.files import write_json
 from lddr.hardware import CPU, chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
+from lddr.timing import Worker, fair_clock, interleaved, show
 from lddr.training.accelerator import batches_for, capture, trainer_on
 from lddr.training.averages import LOG_EVERY, LossAverages
 
@@ -267,131 +259,3 @@ def _endless(dataset: Dataset) -> Iterator[Tensor]:
     loader = DataLoader(_PerImage(dataset), batch_size=BATCH, shuffle=True)
     while True:
         yield from loader
-
-
-# timing
-
-
-def interleaved(
-    sides: dict[str, Callable[[], int]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, float]:
-    """Median seconds per unit of each side; a side does some work and returns how many units it did."""
-    for run in sides.values():
-        run()  # tables are built, caches filled
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(repeats):
-        for name, run in sides.items():
-            start = clock()
-            units = run()
-            times[name].append((clock() - start) / units)
-    return {name: median(values) for name, values in times.items()}
-
-
-def fair_clock(threads: int) -> Callable[[], float]:
-    """With one thread, its own time: what others on the machine do in between does not count."""
-    return time.process_time if threads == 1 else time.perf_counter
-
-
-def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
-    """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
-    module, name = function.split(":")
-    code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
-    command = [sys.executable, "-c", code, *arguments]
-    return json.loads(subprocess.run(command, env=_one_thread(), check=True, capture_output=True, text=True).stdout)
-
-
-def _one_thread() -> dict[str, str]:
-    path = os.pathsep.join(filter(None, sys.path))  # benchmarks of a clone are not installed
-    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
-
-
-class Worker:
-    """A fresh process that holds one thing to repeat, made by "module:function" from strings, and waits in between."""
-
-    def __init__(self, function: str, *arguments: str) -> None:
-        module, name = function.split(":")
-        imports = f"import sys; from lddr.bench import serve; from {module} import {name}"
-        command = [sys.executable, "-c", f"{imports}; serve({name}(*sys.argv[1:]))", *arguments]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=_one_thread(), text=True)
-        self._questions, self._answers = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self._questions.close()
-        self._answers.close()
-        self._process.wait()
-
-    def run(self, times: int) -> int:
-        """Repeat it, and give back how often."""
-        self._ask(times)
-        return times
-
-    def peak_megabytes(self) -> float:
-        return float(self._ask(0))
-
-    def _ask(self, times: int) -> str:
-        print(times, file=self._questions, flush=True)
-        answer = self._answers.readline()
-        if not answer:
-            raise RuntimeError("a process of the benchmark ended early; its error is above")
-        return answer
-
-
-def serve(repeated: Callable[[], object]) -> None:
-    """The worker's side: a number of repeats per line of stdin; answers, when all is done, with the peak memory."""
-    for line in sys.stdin:
-        for _ in range(int(line)):
-            repeated()
-        on_gpu = _gpu_megabytes()  # waits for the device
-        print(peak_megabytes() if on_gpu is None else on_gpu, flush=True)
-
-
-def _gpu_megabytes() -> float | None:
-    """The most memory of a GPU that tensors of this process have taken, once it has done all it was asked."""
-    import torch
-
-    if torch.backends.mps.is_available():
-        torch.mps.synchronize()
-    if not torch.cuda.is_initialized():
-        return None
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() / 1e6
-
-
-def peak_megabytes() -> float:
-    """The most memory this process has held in RAM."""
-    status = Path("/proc/self/status")
-    if status.exists():  # what getrusage says is inherited from the process that started this one
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e6
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
-
-
-def resident_megabytes() -> float:
-    """The memory this process holds in RAM now."""
-    return psutil.Process().memory_info().rss / 1e6
-
-
-# results
-
-
-def show(rows: list[dict[str, Any]], title: str, out: Path | None) -> None:
-    """Print one line per row, words to the left and numbers to the right, and write the rows as JSON."""
-    table = Table(box=None, header_style="bold", title=title)
-    for heading, value in rows[0].items():
-        is_word = isinstance(value, str)
-        table.add_column(heading, justify="left" if is_word else "right", no_wrap=is_word)
-    for row in rows:
-        table.add_row(*map(_cell, row.values()))
-    Console(width=max(120, Console().width)).print(table)
-    if out is not None:
-        write_json(out, rows)
-
-
-def _cell(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

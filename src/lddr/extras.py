@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from lddr.errors import UserError
 
 PARTS = {  # package → what it is called, and the extra of lddr that has it; of a tracker, its own name
+    "h11": ("the explorer", "explore"),
     "huggingface_hub": ("huggingface_hub", "hub"),
     "mlflow": ("MLflow", None),
     "ray": ("Ray", "cluster"),

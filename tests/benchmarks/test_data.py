@@ -3,8 +3,8 @@ import json
 import pytest
 
 from benchmarks import data
-from lddr.bench import in_fresh_process, interleaved
 from lddr.data.load import load_dataset
+from lddr.timing import in_fresh_process, interleaved
 
 
 def test_sides_take_turns_and_the_median_counts():

@@ -5,10 +5,11 @@ import torch
 
 from benchmarks.launch import META, Launches
 from lddr import bench
-from lddr.bench import PlainTraining, Worker, plain_discriminator, plain_networks
+from lddr.bench import PlainTraining, plain_discriminator, plain_networks
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, matmul_peak
+from lddr.timing import Worker
 from lddr.training.trainer import Trainer
 
 

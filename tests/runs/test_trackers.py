@@ -10,7 +10,7 @@ import lddr
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.elbo import bounds
-from lddr.runs import carry_out
+from lddr.runs import run as carry_out
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.loop import Stopped

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import torch
 from table import RESULTS, write
 
-from lddr.bench import interleaved, next_step
+from lddr.bench import next_step
 from lddr.config import Config
 from lddr.hardware import keep_freed_memory
+from lddr.timing import interleaved
 
 FILE = RESULTS / "costs.csv"
 DATASET, STEPS = "dsprites", 60
