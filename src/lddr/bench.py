@@ -1,6 +1,7 @@
-"""How fast is this machine? Training steps beside plain PyTorch and the limit of the device, and models side by side.
+"""Benchmarks of training steps: ours against plain PyTorch and the device's peak, and models against each other.
 
-Sides take turns, so that a busy machine slows all of them alike. The benchmarks of developers are in benchmarks/.
+The variants are timed in turns, so that load on the machine affects all of them alike. Developers' benchmarks are in
+benchmarks/.
 """
 
 import json
@@ -44,18 +45,18 @@ REPEATS = 7
 
 @dataclass(frozen=True)
 class Place:
-    """Where it is measured: a device, and how many threads of the CPU."""
+    """The device, and the number of CPU threads, that a benchmark runs on."""
 
     device: str
     threads: int
 
     @property
     def precisions(self) -> list[str]:
-        """Those that are fast there: else it would take hours."""
+        """Return the precisions that are fast on this device; the others would take hours."""
         return [name for name in PRECISIONS if name == "fp32" or has_fast_bf16(torch.device(self.device))]
 
     def limit(self, precision: str) -> float:
-        """Operations per second."""
+        """Return the peak number of operations per second."""
         size = 1024 if self.device == "cpu" else 4096
         return matmul_peak(PRECISIONS[precision], size, device=torch.device(self.device))
 
@@ -65,10 +66,10 @@ class Place:
 
 
 def run_train(steps: int | None, threads: int, out: Path | None, device: str = "cpu", compiled: bool = False) -> None:
-    """Measure, print the table and write it."""
+    """Run the benchmark, print its table and write it to `out`."""
     torch.set_num_threads(threads)
     place = Place(str(chosen_device(device)), threads)
-    steps = steps or (5 if place.device == "cpu" else 2 * LOG_EVERY)  # whole lines of the log, which cost a wait
+    steps = steps or (5 if place.device == "cpu" else 2 * LOG_EVERY)  # whole log intervals: logging synchronises
     cases = [(model, dataset) for model in MODELS for dataset in DATASETS]
     rows = [
         measure_training(*case, steps, place, compiled)
@@ -80,9 +81,9 @@ def run_train(steps: int | None, threads: int, out: Path | None, device: str = "
 
 
 def measure_training(model: str, dataset: str, steps: int, place: Place, compiled: bool = False) -> dict[str, Any]:
-    """Milliseconds per step of each way, how many times faster ours are, the limit, and the peak memory.
+    """Return milliseconds per step of each variant, our speed-ups, the device's limit, and the peak memory.
 
-    Each way has a process of its own, and they take turns: how ours keeps its memory would help the usual way too.
+    Each variant runs in its own process, and they take turns: our handling of memory would speed up plain PyTorch, too.
     """
     precisions = place.precisions
     ours = [*precisions, *(f"{name} compiled" for name in precisions if compiled)]
@@ -105,7 +106,7 @@ def measure_training(model: str, dataset: str, steps: int, place: Place, compile
 
 
 def prepared(side: str, model: str, dataset: str, threads: str, device: str = "cpu") -> Callable[[], None]:
-    """A training step of the usual way, or of ours in a precision, ready to be taken."""
+    """Return a function that takes one training step: plain PyTorch's, or ours in the given precision."""
     torch.set_num_threads(int(threads))
     if side == "usual":
         return PlainTraining(warmed(load_dataset(dataset)), model == "factor-dvae", torch.device(device)).step
@@ -116,7 +117,7 @@ def prepared(side: str, model: str, dataset: str, threads: str, device: str = "c
 
 
 def _ours(model: str, dataset: str, precision: str, device: torch.device, compiled: bool) -> Callable[[], None]:
-    """A turn of the loop, but for checkpoints."""
+    """Return one iteration of the training loop, without checkpoints."""
     loaded = warmed(load_dataset(dataset))
     trainer = trainer_on(device, configure(model, dataset, precision=precision), loaded)
     if compiled:
@@ -133,7 +134,7 @@ def _ours(model: str, dataset: str, precision: str, device: torch.device, compil
 
 
 def operations(model: str, dataset: str) -> int:
-    """Floating-point operations of a step in matmuls and convolutions, forward and backward."""
+    """Return the floating-point operations of a step in matmuls and convolutions, forward and backward."""
     training = PlainTraining(load_dataset(dataset), model == "factor-dvae")
     with FlopCounterMode(display=False) as counter:
         training.step()
@@ -144,7 +145,7 @@ def operations(model: str, dataset: str) -> int:
 
 
 def run_models(models: Sequence[str], dataset: str, preset: str, threads: int, out: Path | None) -> None:
-    """Measure, print the table and write it."""
+    """Run the benchmark, print its table and write it to `out`."""
     if not models:
         raise UserError("no model is named; give some with commas between them, such as dvae,tripod")
     torch.set_num_threads(threads)
@@ -156,7 +157,7 @@ def run_models(models: Sequence[str], dataset: str, preset: str, threads: int, o
 def measure_models(
     models: Sequence[str], dataset: str, preset: str, repeats: int = REPEATS, **settings: Any
 ) -> list[dict]:
-    """Milliseconds per step, and how many times those of the first model."""
+    """Return milliseconds per step of each model, and their ratio to those of the first model."""
     sides = {model: _step(model, dataset, preset, settings) for model in models}
     seconds = interleaved(sides, repeats, fair_clock(torch.get_num_threads()))
     return [
@@ -166,12 +167,12 @@ def measure_models(
 
 
 def _step(model: str, dataset: str, preset: str, settings: dict[str, Any]) -> Callable[[], int]:
-    """The next step of a training, whatever its published batch is."""
+    """Return a function that takes the next training step, with the same batch size for every model."""
     return next_step(configure(model, dataset, preset, batch_size=64, **settings))
 
 
 def next_step(config: Config) -> Callable[[], int]:
-    """Goes on by a step whenever it is called, and returns 1."""
+    """Return a function that takes one training step per call and returns 1."""
     loaded = warmed(load_dataset(*config.images))
     trainer = trainer_on(torch.device("cpu"), config, loaded)
     batches, steps = batches_for(trainer, loaded), count()
@@ -183,13 +184,13 @@ def next_step(config: Config) -> Callable[[], int]:
     return one_step
 
 
-# the usual way, for comparison: plain layers, plain Adam, a DataLoader
+# the baseline: plain layers, plain Adam, a DataLoader
 
 LATENTS, CATEGORIES, BATCH, HELD = 10, 64, 64, 4096
 
 
 def plain_networks(channels: int) -> tuple[nn.Sequential, nn.Sequential]:
-    """The paper's encoder and decoder at 64x64, as written down."""
+    """Return the paper's encoder and decoder at 64x64, written with plain layers."""
     encoder = nn.Sequential(
         *(nn.Conv2d(channels, 32, 4, 2, 1), nn.ReLU(), nn.Conv2d(32, 32, 4, 2, 1), nn.ReLU()),
         *(nn.Conv2d(32, 64, 4, 2, 1), nn.ReLU(), nn.Conv2d(64, 64, 4, 2, 1), nn.ReLU()),
@@ -209,7 +210,7 @@ def plain_discriminator() -> nn.Sequential:
 
 
 class PlainTraining:
-    """One training step after the other, of a D-VAE or, with a discriminator, of a FactorDVAE."""
+    """Plain training steps of a D-VAE or, with a discriminator, of a FactorDVAE."""
 
     def __init__(self, dataset: Dataset, factor: bool, device: torch.device = CPU) -> None:
         self.device = device
@@ -251,7 +252,7 @@ class PlainTraining:
 
 
 class _PerImage(torch.utils.data.Dataset):
-    """All images in one array, looked up and converted one by one."""
+    """All images in one array, indexed and converted individually."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.images = np.ascontiguousarray(dataset.images(dataset.space.sample(stream(0, "held"), HELD)))
@@ -275,9 +276,9 @@ def _endless(dataset: Dataset) -> Iterator[Tensor]:
 def interleaved(
     sides: dict[str, Callable[[], int]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
-    """Median seconds per unit of each side; a side does some work and returns how many units it did."""
+    """Return the median seconds per unit of each side; a side does some work and returns how many units it did."""
     for run in sides.values():
-        run()  # tables are built, caches filled
+        run()  # builds tables and fills caches
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, run in sides.items():
@@ -288,12 +289,12 @@ def interleaved(
 
 
 def fair_clock(threads: int) -> Callable[[], float]:
-    """With one thread, its own time: what others on the machine do in between does not count."""
+    """Return a clock: with one thread, that thread's CPU time, so that other processes do not count."""
     return time.process_time if threads == 1 else time.perf_counter
 
 
 def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
-    """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
+    """Call "module:function" with strings in a new Python process with one thread; it prints a dictionary as JSON."""
     module, name = function.split(":")
     code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
     command = [sys.executable, "-c", code, *arguments]
@@ -301,12 +302,12 @@ def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
 
 
 def _one_thread() -> dict[str, str]:
-    path = os.pathsep.join(filter(None, sys.path))  # benchmarks of a clone are not installed
+    path = os.pathsep.join(filter(None, sys.path))  # benchmarks in a clone are not installed
     return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
 class Worker:
-    """A fresh process that holds one thing to repeat, made by "module:function" from strings, and waits in between."""
+    """A new process that repeats a function on request; "module:function" makes the function from strings."""
 
     def __init__(self, function: str, *arguments: str) -> None:
         module, name = function.split(":")
@@ -325,7 +326,7 @@ class Worker:
         self._process.wait()
 
     def run(self, times: int) -> int:
-        """Repeat it, and give back how often."""
+        """Call the function this many times, and return that number."""
         self._ask(times)
         return times
 
@@ -341,16 +342,16 @@ class Worker:
 
 
 def serve(repeated: Callable[[], object]) -> None:
-    """The worker's side: a number of repeats per line of stdin; answers, when all is done, with the peak memory."""
+    """Run the worker's loop: read a number of repeats per line of stdin, and answer each with the peak memory."""
     for line in sys.stdin:
         for _ in range(int(line)):
             repeated()
-        on_gpu = _gpu_megabytes()  # waits for the device
+        on_gpu = _gpu_megabytes()  # synchronises with the device
         print(peak_megabytes() if on_gpu is None else on_gpu, flush=True)
 
 
 def _gpu_megabytes() -> float | None:
-    """The most memory of a GPU that tensors of this process have taken, once it has done all it was asked."""
+    """Return the peak GPU memory of this process's tensors, after all its work on the device is done."""
     import torch
 
     if torch.backends.mps.is_available():
@@ -362,9 +363,9 @@ def _gpu_megabytes() -> float | None:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held in RAM."""
+    """Return the peak resident memory of this process."""
     status = Path("/proc/self/status")
-    if status.exists():  # what getrusage says is inherited from the process that started this one
+    if status.exists():  # the value of getrusage is inherited from the parent process
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024 / 1e6
     import resource
@@ -373,7 +374,7 @@ def peak_megabytes() -> float:
 
 
 def resident_megabytes() -> float:
-    """The memory this process holds in RAM now."""
+    """Return the current resident memory of this process."""
     return psutil.Process().memory_info().rss / 1e6
 
 
@@ -381,7 +382,7 @@ def resident_megabytes() -> float:
 
 
 def show(rows: list[dict[str, Any]], title: str, out: Path | None) -> None:
-    """Print one line per row, words to the left and numbers to the right, and write the rows as JSON."""
+    """Print one line per row, with text left-aligned and numbers right-aligned, and write the rows as JSON."""
     table = Table(box=None, header_style="bold", title=title)
     for heading, value in rows[0].items():
         is_word = isinstance(value, str)
