@@ -1,4 +1,4 @@
-"""What people read while something runs: sentences and progress on stderr, tables on stdout."""
+"""Output for people while something runs: messages and progress on stderr, tables on stdout."""
 
 import sys
 from collections import deque
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from rich import console as rich_console
     from rich import progress as rich_progress
     from rich import table as rich_table
-else:  # whoever only wants to say something need not wait for it
+else:  # imported lazily: printing a message does not need rich
     rich_console, rich_progress, rich_table = map(LazyModule, ("rich.console", "rich.progress", "rich.table"))
 
 Thing = TypeVar("Thing")
-EVERY = {"bar": 0.2, "lines": 10.0, "tasks": 30.0}  # seconds between two looks at the progress
-WINDOW = 25.0  # seconds over which the speed is taken
-LONG = 2.0  # seconds that are worth a line where there is no terminal
+EVERY = {"bar": 0.2, "lines": 10.0, "tasks": 30.0}  # seconds between two updates of the progress
+WINDOW = 25.0  # seconds over which the speed is averaged
+LONG = 2.0  # seconds: a task that takes longer gets a line where there is no terminal
 
 
 def say(sentence: str) -> None:
-    """One sentence on stderr."""
+    """Print one sentence on stderr."""
     if sys.stderr is not None:
         print(f"lddr: {sentence}", file=sys.stderr, flush=True)
 
 
 def table(*headings: str, numbers: Iterable[str] = (), title: str | None = None) -> "rich_table.Table":
-    """A table without lines, in which long words are folded and none is cut; columns of numbers follow."""
+    """Return a table without rules, in which long words are folded and never truncated; number columns come last."""
     plain = rich_table.Table(box=None, header_style="bold", pad_edge=False, title=title)
     for heading in headings:
         plain.add_column(heading, overflow="fold")
@@ -40,17 +40,17 @@ def table(*headings: str, numbers: Iterable[str] = (), title: str | None = None)
 
 
 def show(shown: Any, style: str | None = None, **options: Any) -> None:
-    """Print a table or a text as it is: nothing in it is markup."""
+    """Print a table or a text verbatim, without interpreting markup."""
     rich_console.Console(markup=False, highlight=False, **options).print(shown, style=style)
 
 
 def width() -> int:
-    """How many characters go on a line."""
+    """Return the number of characters per line."""
     return rich_console.Console().width
 
 
 def watched(things: Iterable[Thing], doing: str, quiet: bool = False) -> Iterable[Thing]:
-    """The things one after the other, with a bar that vanishes at the end."""
+    """Iterate over the things, with a progress bar that disappears at the end."""
     console = rich_console.Console(stderr=True)
     hidden = quiet or not console.is_terminal
     return rich_progress.track(things, doing, console=console, transient=True, disable=hidden)
@@ -61,12 +61,12 @@ def clock(seconds: float) -> str:
 
 
 def text_column(text: str, **options: Any) -> "rich_progress.TextColumn":
-    """A column of a display; it is one line, whatever is in it."""
+    """Return a text column of a progress display, always one line high."""
     return rich_progress.TextColumn(text, markup=False, table_column=rich_table.Column(no_wrap=True, **options))
 
 
 class Speed:
-    """How fast something goes, from (time, amount done) over the last so many seconds."""
+    """The speed of a task, from (time, amount done) over a sliding window."""
 
     def __init__(self, window: float = WINDOW) -> None:
         self._window = window
@@ -79,25 +79,25 @@ class Speed:
 
     @property
     def per_second(self) -> float:
-        """0 as long as it is not known."""
+        """Return the speed, or 0 while it is unknown."""
         (then, before), (now, done) = self._samples[0], self._samples[-1]
         return (done - before) / (now - then) if done > before else 0.0
 
     def left(self, total: float) -> str:
-        """The time left at this speed."""
+        """Return the time left at this speed."""
         speed = self.per_second
         return f"ETA {clock((total - self._samples[-1][1]) / speed)}" if speed else "ETA -:--:--"
 
 
 class Display:
-    """Progress on stderr: bars on a terminal, drawn only when they are told to; lines elsewhere; nothing when quiet."""
+    """Progress on stderr: bars on a terminal, redrawn only on request; lines elsewhere; nothing when quiet."""
 
     def __init__(self, *columns: "rich_progress.ProgressColumn", quiet: bool = False) -> None:
         self.quiet = quiet or sys.stderr is None
         self.console = rich_console.Console(stderr=True, highlight=False)
         self.bars: rich_progress.Progress | None = None
         if not self.quiet and sys.stderr.isatty() and self.console.is_interactive:
-            redirect = bool(sys.stdout and sys.stdout.isatty())  # what is piped out of stdout stays there
+            redirect = bool(sys.stdout and sys.stdout.isatty())  # piped stdout must not be redirected
             options: Any = {"expand": True, "auto_refresh": False, "redirect_stdout": redirect}
             bar = rich_progress.BarColumn(max(6, self.console.width // 6))
             shown = columns[0], bar, rich_progress.TaskProgressColumn(), *columns[1:]
@@ -110,20 +110,20 @@ class Display:
 
     def __exit__(self, *problem: object) -> None:
         if self.bars:
-            with suppress(OSError):  # a terminal that was closed is no reason to fail
+            with suppress(OSError):  # a closed terminal must not cause a failure
                 self.bars.stop()
 
     def line(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays on the screen."""
         with suppress(OSError):
-            if self.bars:  # above them
+            if self.bars:  # prints above the bars
                 self.console.print(text, markup=False, soft_wrap=True)
-            elif not self.quiet:  # not by rich, which ends the process when nobody reads any more
+            elif not self.quiet:  # not with rich, which ends the process if the pipe is closed
                 print(text, file=sys.stderr, flush=True)
 
 
 class StepProgress(Display):
-    """How far a loop is; every step may tell, since what it tells is looked at only when it is shown."""
+    """The progress of a loop; `update` is cheap enough for every step, as the note is computed only when shown."""
 
     def __init__(self, total: int, start: int = 0, description: str = "training", quiet: bool = False) -> None:
         pace, note = text_column("{task.fields[pace]}"), text_column("{task.fields[note]}", ratio=1)
@@ -142,7 +142,7 @@ class StepProgress(Display):
         return super().__enter__()
 
     def update(self, step: int, note: Callable[[], str]) -> None:
-        """Tell where the loop is, and how to find out what to say about it."""
+        """Set the current step, and a function that returns the note to show with it."""
         self._step, self._note = step, note
         now = perf_counter()
         if now < self._due:
@@ -153,7 +153,7 @@ class StepProgress(Display):
         self._show(*([f"{speed:.1f} steps/s"] if speed else []), self._speed.left(self._total))
 
     def __exit__(self, *problem: object) -> None:
-        """Show where it ended, and how fast it was from the beginning."""
+        """Show the final step, and the mean speed since the start."""
         seconds = perf_counter() - self._begun
         speed = (self._step - self._start) / max(seconds, 1e-9)  # a finished run takes no time
         if not self.quiet:
@@ -173,7 +173,7 @@ class StepProgress(Display):
 
 
 class TaskBars:
-    """A bar for each of some tasks that take long; where there is no terminal, a line now and then."""
+    """A progress bar for each of several long tasks; without a terminal, an occasional line."""
 
     def __init__(self, quiet: bool = False) -> None:
         console = rich_console.Console(stderr=True)
@@ -192,9 +192,9 @@ class TaskBars:
 
     @contextmanager
     def task(self, description: str, total: float = 1.0) -> Iterator[Callable[[float], None]]:
-        """For one task; advance it by amounts that add up to the total.
+        """Show one task; advance it by amounts that add up to the total.
 
-        The time left is estimated from the measured speed so far, never from how long a task should take.
+        The time left is estimated from the measured speed so far, never from the expected duration of a task.
         """
         begun, done = perf_counter(), 0.0
         due, speed, task = begun + EVERY["tasks"], Speed(), self._bars.add_task(description, total=total)
@@ -215,7 +215,7 @@ class TaskBars:
             self.line(f"{description}: {seconds:.0f} s")
 
     def line(self, text: str) -> None:
-        """A line that stays, above the bars."""
+        """Print a line that stays above the bars."""
         if self._lines:
             print(text, file=sys.stderr, flush=True)
         elif not self._quiet:

@@ -1,4 +1,4 @@
-"""`lddr demo`: the datasets drawn here as pictures, a few VAEs and D-VAEs on circles, and their report."""
+"""`lddr demo`: pictures of the synthetic datasets, a few VAEs and D-VAEs on circles, and their report."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ from lddr.sweeps.cluster import run_study
 from lddr.sweeps.study import Study
 
 MODELS = ("vae", "dvae")
-SEEDS = (0, 1)  # the first two, whatever comes of them
+SEEDS = (0, 1)  # the first two, not selected by results
 METRICS = ("mig", "modularity")
 WHY = "A circle at x and y has two factors: does each of two latents take one of them, or do both mix them?"
 
 
 def run_demo(out: Path, steps: int | None = None) -> None:
-    """Write the pictures and summary.json into the folder `out`, runs and report into folders of it."""
+    """Write the pictures and summary.json into the folder `out`, and runs and report into its subfolders."""
     check_installed("ray")
     check_models_open()
     chosen = draw_datasets(out)
@@ -39,7 +39,7 @@ def run_demo(out: Path, steps: int | None = None) -> None:
 
 
 def draw_datasets(out: Path) -> list[Dataset]:
-    """One picture of all drawn datasets, then one of each."""
+    """Draw one picture of all synthetic datasets, then one of each."""
     chosen = [datasets[name]() for name in datasets if not datasets[name].needs_files]
     with written_whole(out / "datasets.png") as draft:
         overview(chosen).save(draft)
@@ -51,7 +51,7 @@ def draw_datasets(out: Path) -> list[Dataset]:
 
 
 def sweep_circles(out: Path, steps: int | None) -> Study:
-    """Train and score a few models of both families with the quick preset, side by side on all cores."""
+    """Train and score a few Gaussian and categorical models with the quick preset, in parallel on all cores."""
     configs = [configure(model, "circles", "quick", steps=steps, seed=seed) for seed in SEEDS for model in MODELS]
     study = Study("circles", configs, METRICS)
     print(f"{WHY}\ntraining {len(SEEDS)} VAEs and {len(SEEDS)} D-VAEs on circles to see", flush=True)
@@ -64,7 +64,7 @@ def sweep_circles(out: Path, steps: int | None) -> Study:
 
 
 def draw_spaces(study: Study, out: Path) -> dict[str, list[dict[str, float]]]:
-    """Draw where every model puts a grid of circles; gives the scores, by seed."""
+    """Draw the codes of a grid of circles for every model; return the scores, by seed."""
     spaces: dict[str, NDArray] = {"x and y": np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1)}
     scores: dict[str, list[dict[str, float]]] = {}
     for config in sorted(study.configs, key=lambda config: MODELS.index(config.model)):
@@ -83,7 +83,7 @@ def draw_spaces(study: Study, out: Path) -> dict[str, list[dict[str, float]]]:
 
 
 def about(dataset: Dataset) -> dict[str, object]:
-    """What a dataset holds, in numbers and names."""
+    """Describe a dataset by its numbers and names."""
     factors = {factor.name: factor.size for factor in dataset.space.factors}
     words = (type(dataset).__doc__ or "").partition("\n")[0]
     return {"images": len(dataset), "shape": list(dataset.image_shape), "factors": factors, "about": words}

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: write beside, flush to disk, rename; and one writer at a time."""
+"""Atomic files (write a temporary file, flush it to disk, rename it), and a lock for one writer at a time."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ _CANNOT_WRITE = {
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a path to write to that becomes `path` when the block ends well and vanishes when it does not."""
+    """Yield a path to write to; it is renamed to `path` if the block succeeds, and removed otherwise."""
     draft = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that nothing can be written to, before any work is done for it."""
+    """Refuse a folder that is not writable, before any work is done for it."""
     try:
         with TemporaryFile(dir=folder):
             pass
@@ -51,20 +51,20 @@ def check_writable(folder: Path) -> None:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write plain values as JSON, whole."""
+    """Write plain values as JSON, atomically."""
     with written_whole(path) as draft:
         draft.write_text(json.dumps(content, indent=1) + "\n")
 
 
 class BusyError(Exception):
-    """Another process is making it."""
+    """Another process holds the lock."""
 
 
 @contextmanager
 def alone(path: Path, say: Callable[[str], None] | None = None, wait: bool = True) -> Iterator[None]:
-    """Be the only process that makes `path`, waiting for another one as long as it takes; a dead one does not count.
+    """Hold the lock for making `path`, waiting for another process as long as necessary; a dead process holds none.
 
-    Without `wait`, another one is a BusyError.
+    Without `wait`, raise BusyError if another process holds it.
     """
     from filelock import FileLock, Timeout
 

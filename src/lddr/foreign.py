@@ -1,4 +1,4 @@
-"""Bytes from elsewhere: whatever a library raises on them becomes one sentence of ours, and nothing is read forever."""
+"""Untrusted bytes: any exception that a library raises on them becomes a UserError, and reading always ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from pathlib import Path
 from lddr.errors import UserError
 
 CURE = "mend or replace that file"
-LONGEST = 300  # characters of what a file or a library says
+LONGEST = 300  # characters of a message from a file or a library
 
 
 def damaged(path: Path | str, expected: object, found: object, cure: str = CURE) -> UserError:
-    """The one sentence about a file that is not what it should be."""
+    """Return the error for a file with unexpected content."""
     return UserError(f"{path}: expected {expected}, found {in_one_line(str(found))}; {cure}")
 
 
 @contextmanager
 def named(path: Path | str) -> Iterator[None]:
-    """Name the file in whatever sentence is said about what is in it."""
+    """Add the file's name to the message of any UserError raised while reading it."""
     try:
         yield
     except UserError as error:
@@ -28,7 +28,7 @@ def named(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def foreign(path: Path | str, what: str, cure: str = CURE) -> Iterator[None]:
-    """Around nothing but the reading of a file: all that goes wrong there is the fault of its bytes."""
+    """Wrap the reading of a file, and nothing else: any exception is attributed to the file's content."""
     try:
         with named(path):
             _check_is_plain(Path(path))
@@ -37,23 +37,23 @@ def foreign(path: Path | str, what: str, cure: str = CURE) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise UserError(f"there is no file {path}; put it there or correct the path") from error
-    except Exception as error:  # what libraries raise on foreign bytes has no end
+    except Exception as error:  # libraries may raise anything on untrusted bytes
         raise damaged(path, what, f"a broken one ({reason_of(error)})", cure) from error
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong in one short line, without the path the system repeats."""
+    """Return the error in one short line, without the path that the system repeats."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return in_one_line(words) or type(error).__name__
 
 
 def in_one_line(words: str) -> str:
-    """What a file or a library says, short enough for a sentence."""
+    """Shorten a message from a file or a library to fit into a sentence."""
     return " ".join(words.split())[:LONGEST]
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """All bytes of a plain file, which are not more than `most`."""
+    """Return the content of a regular file of at most `most` bytes."""
     _check_is_plain(path)
     if path.stat().st_size > most:
         raise ValueError(f"more than {most:,} bytes")
@@ -61,6 +61,6 @@ def content_of(path: Path, most: int) -> bytes:
 
 
 def _check_is_plain(path: Path) -> None:
-    """A pipe or a device could be read forever."""
+    """Refuse pipes and devices, because reading them may never end."""
     if not path.is_file() and (path.exists() or path.is_symlink()):
         raise ValueError("no plain file")

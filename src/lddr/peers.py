@@ -1,9 +1,9 @@
-"""What the D-VAE's discrete peers are published with: settings of their trainings, and the balance of their losses.
+"""Published settings of the D-VAE's discrete peers: their training, and the weights of their losses.
 
-Their reconstruction is a mean over pixels and channels, ours is a sum: it is weighed so that their other weights hold
-as they are. The networks are ours, and begin where rounded codes learn (docs/training.md): at the images' mean
-brightness, since on dark pictures all codes become the same value within 50 steps otherwise, and with the authors'
-weights, on `circles` with torch's.
+Their reconstruction loss is a mean over pixels and channels, ours is a sum: it is scaled so that their other weights
+apply unchanged. The networks are ours, initialised so that quantised codes train (docs/training.md): the output bias
+is the images' mean brightness, since otherwise all codes collapse to one value within 50 steps on dark images, and
+the weights use the authors' initialisation, or torch's on `circles`.
 """
 
 from typing import Any
@@ -16,8 +16,8 @@ Point = tuple[str, str]  # latent, objective
 FAMILIES = ("fsq", "quantised", "codebook")
 TRIPOD: dict[str, Any] = {"learning_rate": 2e-4, "steps": 250_000}
 QLAE = {"learning_rate": 1e-3, "batch_size": 128, "steps": 200_000, "clip_of": "weights"}
-# The learning rate is at its end after 50,000 steps, and rises again. FactorQVAE stops there: 100,000 steps of two
-# optimizers, which the authors' trainer adds up, are 50,000 of each.
+# The learning rate reaches its minimum after 50,000 steps, and rises again. FactorQVAE stops there: 100,000 steps of
+# two optimizers, which the authors' trainer adds up, are 50,000 of each.
 QVAE = {"learning_rate": 1e-3, "schedule": "cosine", "num_latents": 12}
 QVAE_ALONE = QVAE | {"batch_size": 256, "steps": 100_000, "schedule_steps": 50_000}
 FACTOR_QVAE = QVAE | {
@@ -45,7 +45,7 @@ USUAL_LATENTS, USUAL_SHAPE = 10, (64, 64, 3)
 
 
 def peers_training(model: Model, dataset: str = "") -> dict[str, Any]:
-    """How long, in which steps and with how many latents a peer is trained; nothing for other points of the grid.
+    """Return a peer's number of steps, optimizer settings and number of latents; empty for other points of the grid.
 
     All of them have twice as many latents as there are factors.
     """
@@ -55,7 +55,7 @@ def peers_training(model: Model, dataset: str = "") -> dict[str, Any]:
 
 
 def peers_balance(model: Model, dataset: str, resolution: int | str | None, settings: dict[str, Any]) -> dict[str, Any]:
-    """How the weights of a peer begin and are held back, and what its losses weigh on pictures of this size."""
+    """Return a peer's initialisation, clipping and weight decay, and its loss weights for images of this size."""
     if model.latent not in FAMILIES:
         return {}
     height, width, channels = datasets[dataset].image_shape if dataset in datasets else USUAL_SHAPE
@@ -66,10 +66,10 @@ def peers_balance(model: Model, dataset: str, resolution: int | str | None, sett
 
 
 def _balance(model: Model, dataset: str, numbers: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """For pictures of so many numbers.
+    """Return the loss weights for images with this many values.
 
     FactorQVAE adds 10⁻³ of the mean KL of a latent and 10⁻⁴ of the total correlation to a mean over pixels (MPI3D:
-    5 · 10⁻⁵ and 10⁻⁶): all that is divided here by what the KL of a latent weighs.
+    5 · 10⁻⁵ and 10⁻⁶): here, all terms are divided by the weight of a latent's KL.
     """
     weight = ON_DSPRITES if dataset == "dsprites" else QUANTISATION
     latents, is_mpi3d = settings.get("num_latents", USUAL_LATENTS), dataset.startswith("mpi3d")
@@ -79,10 +79,10 @@ def _balance(model: Model, dataset: str, numbers: int, settings: dict[str, Any])
             return CLIP | penalties | {"reconstruction_weight": 1 / numbers}
         case "quantised", "autoencoder":
             return CLIP | DECAY | _quantisation(weight) | {"reconstruction_weight": 1 / numbers}
-        case "quantised", _:  # beside a reconstruction that is a sum
+        case "quantised", _:  # relative to a reconstruction that is a sum
             return _quantisation(weight * numbers * settings.get("reconstruction_weight", 1.0))
         case "codebook", "elbo" | "factor":
-            inverse, ratio = (20_000, 50) if is_mpi3d else (1000, 10)  # of the KL's weight; how much less the TC's is
+            inverse, ratio = (20_000, 50) if is_mpi3d else (1000, 10)  # 1 / the KL's weight; KL's over TC's weight
             return {"reconstruction_weight": inverse * latents / numbers, "gamma": latents / ratio}
     return {}
 

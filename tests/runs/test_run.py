@@ -148,7 +148,7 @@ def test_a_model_that_has_learned_nothing_is_marked_also_when_quiet(tmp_path, ca
 
 
 def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):
-    from lddr.runs import carry_out
+    from lddr.runs import run as carry_out
 
     seen = []
     monkeypatch.setattr(carry_out, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)

@@ -11,12 +11,12 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.elbo import bounds
 from lddr.runs import run as carry_out
+from lddr.runs import trackers
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.loop import Stopped
 from lddr.runs.machine import Machine
 from lddr.sweeps import cluster as worker
-from lddr.training import trackers
 
 CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
 pytestmark = [

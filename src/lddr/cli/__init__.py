@@ -1,4 +1,4 @@
-"""The `lddr` command: parse and dispatch, nothing else; what a command needs is imported when it runs."""
+"""The `lddr` command: it only parses and dispatches; each command imports its dependencies when it runs."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ for part in PARTS.split():
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; a user's mistake is one sentence on stderr and exit code 2."""
+    """Run the command line; a user error prints one sentence on stderr and exits with code 2."""
     _take_any_text()
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         with extras():
             training = import_module("lddr.cli.train")
-            training.know_settings()  # of plugins, too, which may be misspelt
+            training.know_settings()  # includes those of plugins, which may be misspelt
             if words[:1] == ["train"]:
                 words = training.with_plain_flags(words)
             if "select" in words:
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         print(f"lddr: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:  # whoever read has read enough: `lddr train --help | head`
+    except BrokenPipeError:  # the reader closed the pipe: `lddr train --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt as stop:
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _joined(words: list[str]) -> list[str]:
-    """With `--sort -mig` as one word, which would be taken for two options."""
+    """Join `--sort -mig` into one word, because it would be parsed as two options."""
     if "--sort" not in words[:-1]:
         return words
     place = words.index("--sort")
@@ -59,14 +59,14 @@ def _joined(words: list[str]) -> list[str]:
 
 
 def _take_any_text() -> None:
-    """Print names of folders that are no text as well, with their bytes in numbers."""
+    """Print folder names that are not valid text with their bytes escaped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _check_command(commands: SubcommandApp, words: Sequence[str], before: str = "lddr") -> None:
-    """Refuse a word that is no command with the nearest one that is, before tyro lists them all."""
+    """Refuse an unknown command and suggest the nearest one, before tyro lists them all."""
     known = commands._subcommands
     if not words or words[0].startswith("-"):
         return

@@ -1,4 +1,4 @@
-"""The tree of commands, and the types of arguments that several commands share."""
+"""The command tree, and the argument types that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,16 @@ Names = Annotated[Positional[tuple[str, ...]], arg(metavar="NAME...")]
 Folder = Annotated[Path, arg(metavar="FOLDER")]
 Roots = Annotated[Positional[tuple[Path, ...]], arg(metavar="FOLDER...")]
 RunName = Annotated[Positional[str], arg(metavar="RUN")]
-# a list is one word with commas; what may have commas itself is an option that can be given several times
+# a list is one word with commas; values that may contain commas are options that can be repeated
 Conditions = Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="CONDITION")]
 Changes = Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="METRIC.SETTING=VALUE")]
 Columns = Annotated[str, arg(metavar="NAME,NAME…")]
-LEFT_OUT = ""  # instead of "(default: None)": the help says itself what happens then
+LEFT_OUT = ""  # instead of "(default: None)": the help text explains the default
 File = Annotated[Path | None, arg(metavar="FILE", help_behavior_hint=LEFT_OUT)]
 Tracker = Annotated[str | None, arg(metavar="{wandb,mlflow,trackio}", help_behavior_hint=LEFT_OUT)]
 Whole = Annotated[int | None, arg(metavar="INT", help_behavior_hint=LEFT_OUT)]
 
 
 def listed(words: str) -> list[str]:
-    """What stands between the commas."""
+    """Split a comma-separated list."""
     return [word.strip() for word in words.split(",") if word.strip()]

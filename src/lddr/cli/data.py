@@ -45,7 +45,7 @@ def list_(markdown: bool = False) -> None:
 
 
 def markdown_table() -> str:
-    """The same table for the README, without what depends on this machine."""
+    """Return the same table for the README, without anything that depends on this machine."""
     rows = [
         HEADINGS,
         ("---", "---:", "---", "---", "---"),
@@ -55,7 +55,7 @@ def markdown_table() -> str:
 
 
 def _kinds() -> list[type["Dataset"]]:
-    """Those that need no files first."""
+    """Return the datasets, those that need no files first."""
     from lddr.data.dataset import datasets
 
     return sorted((datasets[name] for name in datasets), key=lambda kind: (kind.needs_files, kind.name))
@@ -194,7 +194,7 @@ def clean(yes: bool = False) -> None:
 def _agrees(question: str) -> bool:
     try:
         return input(question).strip().lower() in ("y", "yes")
-    except EOFError:  # nobody is there to answer
+    except EOFError:  # stdin is closed, so there is no answer
         print()
         return False
 

@@ -44,21 +44,21 @@ def explore(
     from lddr.explorer.guard import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
-    check_models_open()  # which the page does in another process, when somebody asks for one
+    check_models_open()  # the page opens models later, in another process
     root = _root(folder, pretrained)
-    if device != "auto":  # which there always is: importing torch takes seconds
+    if device != "auto":  # "auto" is always available, and importing torch takes seconds
         from lddr.hardware import chosen_device
 
         chosen_device(device)
     secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
         say(warning(host, secret is not None))
-    with listening(host, port) as place, suppress(KeyboardInterrupt):  # the usual end
+    with listening(host, port) as place, suppress(KeyboardInterrupt):  # Ctrl-C is the usual way to stop
         _serve(create_app(root, secret, names_of(host), not is_local, device), host, place, open_browser)
 
 
 def _root(folder: Path | None, pretrained: bool) -> Path:
-    """The folder that is meant."""
+    """Return the folder to explore."""
     from lddr.runs.pretrained import HOME, located
 
     if pretrained and folder is not None:
@@ -79,13 +79,13 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
 
     address = url(host, place.getsockname()[1])
     print(f"the explorer is at {address} (Ctrl-C ends it)", flush=True)
-    if open_browser:  # the socket listens already: what the browser asks waits until the server is there
+    if open_browser:  # the socket listens already, so the browser's request waits until the server is ready
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     server(application).run(sockets=[place])
 
 
 def warning(host: str, has_password: bool) -> str:
-    """What a user should know who opens the page to others."""
+    """Return the warning for a server that other machines can reach."""
     who = "whoever knows the password" if has_password else "everybody"
     remedy = "" if has_password else f"; set a password with --password or {PASSWORD}"
     return f"{who} who can reach {host} can see these runs, and nothing is encrypted on the way{remedy}"

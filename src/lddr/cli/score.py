@@ -13,7 +13,7 @@ from lddr.errors import UserError
 if TYPE_CHECKING:
     from lddr.metrics.evaluate import Entries
 
-SIDE_BY_SIDE = 3  # runs that fit beside each other; more are listed below each other
+SIDE_BY_SIDE = 3  # at most this many runs are columns of one table; more are listed below each other
 
 
 @app.command(name="metrics")
@@ -83,7 +83,7 @@ def evaluate(
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
     settings = parsed(changes)
     runs, wanted = finished_runs([located(str(folder)) for folder in folders]), list(configured(metrics, settings))
-    check_jobs(jobs)  # a mistake in the options is one sentence, not one for every run
+    check_jobs(jobs)  # a mistake in the options is reported once, not once per run
     _ = draw_settings(seed, bins), Bootstrap(bootstrap, seed), chosen_device(device)
     found: dict[Path, Entries] = {}
     for number, folder in enumerate(runs, 1):
@@ -156,7 +156,7 @@ def score(
     if out is not None and out.parent.is_dir():
         check_writable(out.parent)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewSamplesWarning)  # it is said below
+        warnings.simplefilter("ignore", FewSamplesWarning)  # the note is printed below
         entries = score_codes(
             *read_codes(codes), metrics, settings=settings, seed=seed, jobs=jobs, bins=bins, bootstrap=bootstrap
         )
@@ -167,7 +167,7 @@ def score(
 
 
 def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
-    """A row for each metric and a column for each run; below, why some have no score, and what else there is."""
+    """Print a row per metric and a column per run, then why scores are missing, and the remaining notes."""
     from rich.console import Console
     from rich.text import Text
 
@@ -178,7 +178,7 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     shown = table("metric")
     for name in found:
         shown.add_column(Text(name), justify="right", overflow="fold")
-    notes: dict[str, dict[str, None]] = {}  # what is to be said → of which metrics
+    notes: dict[str, dict[str, None]] = {}  # note → the metrics it applies to
     left_out: dict[str, str] = {}
     for metric in next(iter(found.values())):
         entries = [by_metric[metric] for by_metric in found.values()]
@@ -199,6 +199,6 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
 
 
 def _said_of(entry: Mapping[str, Any]) -> list[str]:
-    """Why a score or its interval is not there, and what to mind."""
+    """Return why a score or its interval is missing, and the caveats of an entry."""
     places = entry, entry.get("bootstrap", {})
     return [place[key] for place in places for key in ("reason", "scored_on", "warning") if key in place]

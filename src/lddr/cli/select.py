@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lddr.selection.ranking import Selection
     from lddr.selection.report import Choice, Correlation, Judgement
 
-SHOWN = 10  # of the ranking
-NAME_WIDTH, CELL_WIDTH = 16, 14  # of the report's tables
+SHOWN = 10  # lines of the ranking that are printed
+NAME_WIDTH, CELL_WIDTH = 16, 14  # characters, in the report's tables
 
 
 @app.command
@@ -74,14 +74,14 @@ def select(
 
 
 def know_selectors() -> None:
-    """Let the help name the selectors that are known by now."""
+    """Add the registered selectors to the help text."""
     known = "".join(f"    - {name}: {selectors[name].summary}\n" for name in selectors)
     first, _, arguments = (select.__doc__ or "").partition("    Args:\n")
     select.__doc__ = f"{first.splitlines()[0]}\n\n    Selectors:\n{known}\n    Args:\n{arguments}"
 
 
 def _metrics(runs: Sequence[Run], given: Sequence[str]) -> list[str]:
-    """The scores to compare with: those that need ground truth, as far as some run has them."""
+    """Return the scores to compare with: those that need ground truth and that some run has."""
     from lddr.metrics.metric import metrics
 
     if not runs:
@@ -98,7 +98,7 @@ def _beside(roots: Sequence[Path], name: str) -> Path:
 
 
 def _print_selection(selection: "Selection", path: Path) -> None:
-    """The head of the ranking, who was left out, and where it is written; on stderr, stdout is for the choice."""
+    """Print the top of the ranking, the excluded runs and the output path on stderr; stdout is for the choice."""
     table = console.table("rank", selection.selector, "run")
     for place in selection.ranking[:SHOWN]:
         table.add_row(str(place.rank), shown(place.value), Path(place.run).name)
@@ -129,7 +129,7 @@ def _print_report(
 
 
 def _print_judgement(found: "Judgement", metrics: Sequence[str]) -> None:
-    """Two tables, in parts that fit: rank correlations with their intervals, and the scores of the chosen models."""
+    """Print two tables, split to fit the terminal: rank correlations with intervals, and the chosen models' scores."""
     console.show(f"\n{found.title}, {found.runs} runs", style="bold")
     at_once = max(1, (console.width() - NAME_WIDTH) // CELL_WIDTH)
     for first in range(0, len(metrics), at_once):

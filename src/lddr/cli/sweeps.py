@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lddr.sweeps.estimate import Estimate
     from lddr.sweeps.study import Study
 
-WIDEST = 1000  # characters of a table: lines that the terminal breaks are better than numbers that are cut
+WIDEST = 1000  # characters of a table: wrapped lines are better than truncated numbers
 
 
 @app.command
@@ -66,7 +66,7 @@ def sweep(
         from lddr.hardware import keep_freed_memory
         from lddr.sweeps.estimate import estimate
 
-        keep_freed_memory()  # as the workers do
+        keep_freed_memory()  # as in the workers
         _print_estimate(estimate(chosen, out))
         return
     if address is None:
@@ -87,11 +87,11 @@ def _check_that_images_are_here(study: "Study") -> None:
     for images in dict.fromkeys(config.images for config in study.configs):
         if why := why_missing(images[0]):
             raise UserError(why)
-        load_dataset(*images)  # refuses a size it has not, before a run is begun
+        load_dataset(*images)  # refuses an unavailable size before any run starts
 
 
 def _summary(outcome: "Outcome", out: Path) -> str:
-    """One sentence of counts, then the folder and the error of every failed run."""
+    """Return one sentence of counts, then the folder and the error of every failed run."""
     counts = f"{outcome.finished} runs finished, {outcome.there} were there already, {len(outcome.failures)} failed"
     return "\n".join([f"{counts}; they are in {out}", *map(_told, outcome.failures)])
 
@@ -113,7 +113,7 @@ def _print_scores(study: "Study", out: Path) -> None:
 
 
 def _print_estimate(estimate: "Estimate") -> None:
-    """What is done, what is left and what it costs."""
+    """Print how many runs are done, how many are left, and what they cost."""
     table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
     for share in estimate.shares:
         table.add_row(*share.in_words())

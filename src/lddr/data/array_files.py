@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files, read without trust, and converted once into a mapped cache."""
+"""Arrays in .npy and .npz files, read as untrusted input, and converted once into a memory-mapped cache."""
 
 import hashlib
 import io
@@ -29,23 +29,23 @@ from lddr.files import BusyError, alone, written_whole
 from lddr.foreign import damaged, foreign, reason_of
 
 Rows = NDArray[np.uint8]  # (rows, …)
-Chunk = Rows | tuple[Indices, Rows]  # the rows that come next, or row numbers and the rows that belong there
+Chunk = Rows | tuple[Indices, Rows]  # the next rows, or row indices and the rows that belong there
 Shape = tuple[int, ...]
 
-KEPT = 384 << 20  # bytes of a mapping that one process may hold: enough for all of dSprites
-AT_ONCE = 256  # rows copied before looking how much is held
+KEPT = 384 << 20  # bytes of a mapping that one process may keep resident: enough for all of dSprites
+AT_ONCE = 256  # rows copied between two checks of the resident size
 
 
 def described(shape: Shape, dtype: np.dtype | str = "uint8") -> str:
-    """An array in words: "480000x64x64x3 uint8"."""
+    """Describe an array: "480000x64x64x3 uint8"."""
     return f"{'x'.join(map(str, shape)) or 'a single'} {dtype}"
 
 
 class MappedImages:
-    """Rows of bytes that lie one after the other in a file, mapped and never loaded as a whole.
+    """Rows of bytes stored contiguously in a file, memory-mapped and never loaded as a whole.
 
-    The pages stay in the system's cache, where all processes share them; this process lets go of them whenever
-    it holds more than `KEPT` bytes.
+    The pages stay in the page cache, which all processes share; this process releases them whenever
+    more than `KEPT` bytes are resident.
     """
 
     def __init__(self, path: Path, shape: Shape, offset: int = 0) -> None:
@@ -58,14 +58,14 @@ class MappedImages:
         self._resident_before = _resident()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process maps the file itself."""
+        """Pickle the path: another process maps the file itself."""
         return MappedImages, (self.path, self.shape, self._offset)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def take(self, indices: ArrayLike) -> Rows:
-        """Copies of these rows: (count,) → (count, …)."""
+        """Return copies of these rows: (count,) → (count, …)."""
         wanted = whole_numbers(indices, len(self), "image")
         rows = np.empty((wanted.size, self._rows.shape[1]), np.uint8)
         for start in range(0, wanted.size, AT_ONCE):
@@ -75,27 +75,27 @@ class MappedImages:
         return rows.reshape(*wanted.shape, *self.shape[1:])
 
     def checksum(self) -> int:
-        """The CRC-32 of all rows."""
+        """Return the CRC-32 of all rows."""
         found = 0
         for part in self.parts():
             found = zlib.crc32(part.data, found)
         return found
 
     def parts(self) -> Iterator[Rows]:
-        """All rows, flat, a few at a time."""
+        """Iterate over all rows, flattened, a few at a time."""
         for start in range(0, len(self), AT_ONCE):
             yield self._rows[start : start + AT_ONCE]
             self._let_go()
 
     def _let_go(self) -> None:
-        """Drop the pages when they have become many: measured, as one page can bring in 2 MB of neighbours."""
+        """Release the pages once there are many: this is measured, as one page fault can map 2 MB of neighbours."""
         if len(self._pages) > KEPT and _resident() - self._resident_before > KEPT:
             self._pages.madvise(mmap.MADV_DONTNEED)
             self._resident_before = _resident()
 
 
 def _resident() -> int:
-    """How many bytes of mapped files this process holds; 0 where the system does not say (and frees them by itself)."""
+    """Return the resident bytes of mapped files; 0 where the system does not report them (and frees them itself)."""
     try:
         statistics = os.open("/proc/self/statm", os.O_RDONLY)
     except OSError:
@@ -109,9 +109,9 @@ def _resident() -> int:
 def converted(
     name: str, sources: Iterable[Path], version: object, shape: Shape, chunks: Callable[[], Iterable[Chunk]]
 ) -> MappedImages:
-    """The array `chunks` gives piece by piece, from the cache; written there first unless these sources already were.
+    """Return the array that `chunks` yields, from the cache; it is converted first if the sources are new or changed.
 
-    However many processes ask at once, one converts and the others wait for it.
+    If several processes ask at the same time, one converts and the others wait.
     """
     path = cache_folder() / "arrays" / f"{name}-{_fingerprint(sources, version)}.npy"
     if not path.exists():
@@ -122,7 +122,7 @@ def converted(
 
 
 def spooled(shape: Shape, chunks: Iterable[Rows]) -> MappedImages:
-    """What has no file, written into one that is called after its content: for more than fits into memory."""
+    """Write an array without a file into one named by its content: for arrays larger than memory."""
     draft = cache_folder() / "arrays" / f"items-{secrets.token_hex(8)}.npy"
     draft.parent.mkdir(parents=True, exist_ok=True)
     _write_rows(draft, "the images", shape, lambda: chunks, quiet=True)
@@ -135,7 +135,7 @@ def spooled(shape: Shape, chunks: Iterable[Rows]) -> MappedImages:
 
 
 def conversions() -> list[Path]:
-    """The converted arrays in the cache, and what killed conversions left there; not those that are being made."""
+    """Return the cached conversions and the leftovers of killed ones, without those in progress."""
     return [path for path in sorted((cache_folder() / "arrays").glob("*.npy")) if not _is_in_the_making(path)]
 
 
@@ -150,7 +150,7 @@ def _is_in_the_making(path: Path) -> bool:
 
 
 def _fingerprint(sources: Iterable[Path], version: object) -> str:
-    """Names a conversion: other files, changed files or another way to convert give another name."""
+    """Return the name of a conversion; it depends on the source files, their versions and the converter's version."""
     facts = list(map(_facts, sources))
     return hashlib.sha256(repr((facts, version)).encode()).hexdigest()[:16]
 
@@ -171,7 +171,7 @@ def _numbered(chunks: Iterable[Chunk]) -> Iterator[tuple[Indices, Rows]]:
 def _write_rows(
     path: Path, name: str, shape: Shape, chunks: Callable[[], Iterable[Chunk]], quiet: bool = False
 ) -> None:
-    for left_over in path.parent.glob(f".{path.stem}-*{path.suffix}"):  # a killed process left it: we hold the lock
+    for left_over in path.parent.glob(f".{path.stem}-*{path.suffix}"):  # left by a killed process: we hold the lock
         left_over.unlink()
     _check_space_for_rows(path.parent, name, prod(shape))
     with written_whole(path) as draft, draft.open("wb") as file, _progress(name, shape[0], quiet) as advance:
@@ -187,11 +187,11 @@ def _write_rows(
 
 
 def _put(file: BinaryIO, start: int, numbers: Indices, rows: Rows) -> None:
-    """Write rows where they belong, those that follow one another at once."""
+    """Write rows at their indices, consecutive ones in one go."""
     gaps = np.flatnonzero(np.diff(numbers) != 1) + 1
     for first, last in zip((0, *gaps), (*gaps, len(rows)), strict=True):
         run = np.ascontiguousarray(rows[first:last])
-        if run.any():  # blank stretches stay holes, which take neither time nor disk
+        if run.any():  # blank stretches stay holes in a sparse file, which take neither time nor disk space
             file.seek(start + int(numbers[first]) * run[0].nbytes)
             file.write(run.data)
 
@@ -205,7 +205,7 @@ def _check_space_for_rows(folder: Path, name: str, needed: int) -> None:
 
 @contextmanager
 def _progress(name: str, rows: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on the terminal, with the time that is left."""
+    """Show a progress bar with the time left."""
     from lddr.console import TaskBars
 
     with TaskBars(quiet) as bars, bars.task(f"converting {name} (once)", rows) as advance:
@@ -213,23 +213,23 @@ def _progress(name: str, rows: int, quiet: bool) -> Iterator[Callable[[int], Non
 
 
 def _mapped_npy(path: Path, shape: Shape) -> MappedImages:
-    """The bytes that were written there, unless somebody has changed what the file says of them."""
+    """Map the bytes of a converted file, unless its header has been changed."""
     try:
         with path.open("rb") as file:
             header = header_of(file.read(LONGEST))
         if header.shape != shape or header.dtype != np.uint8:
             raise damaged(path, described(shape), described(header.shape, header.dtype))
         return MappedImages(path, shape, header.start)
-    except Exception as error:  # foreign bytes, once somebody has changed them
+    except Exception as error:  # the file may have been changed, so its bytes are untrusted
         raise UserError(f"{path} is damaged; delete it, and it is made again") from error
 
 
-LONGEST = 1 << 16  # bytes: numpy itself reads no header of more than 10 000
+LONGEST = 1 << 16  # bytes: numpy itself refuses headers of more than 10,000
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 class Header(NamedTuple):
-    """Shape and type of an array, and where its values begin."""
+    """Shape and dtype of an array, and the offset of its values."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -238,10 +238,10 @@ class Header(NamedTuple):
 
 
 def header_of(beginning: bytes) -> Header:
-    """What the first bytes of an .npy file tell; a ValueError where that is nothing."""
+    """Parse the first bytes of an .npy file; raises ValueError if they are not a header."""
     file = io.BytesIO(beginning[:LONGEST])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that it was written by Python 2, which does no harm
+        warnings.simplefilter("ignore", UserWarning)  # the warning that Python 2 wrote the file, which is harmless
         version = npy.read_magic(file)
         if version not in READERS:
             raise ValueError(f"version {version}")
@@ -252,24 +252,24 @@ def header_of(beginning: bytes) -> Header:
 
 
 def size_of(header: Header) -> int:
-    """The bytes its values take."""
+    """Return the number of bytes of the array's values."""
     return prod(header.shape) * header.dtype.itemsize
 
 
-LARGEST = 4 << 30  # bytes of an array: a damaged header claims more than there is memory
-MOST_UNPACKED = 1032  # bytes that deflate can make of one
-WORDS = "US"  # the kinds of arrays that hold words
+LARGEST = 4 << 30  # bytes of an array: the header of a damaged file may claim more than fits into memory
+MOST_UNPACKED = 1032  # bytes that deflate can expand one byte to
+WORDS = "US"  # dtype kinds of text
 
 
 def arrays_in(path: Path, names: Iterable[str], how: str) -> dict[str, NDArray]:
-    """Those of these arrays that the file has; `how` says how to write such a file."""
+    """Return those of these arrays that the file contains; `how` explains how to write such a file."""
     with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         there = [name for name in names if f"{name}.npy" in archive.namelist()]
         return {name: _array(archive, name, how) for name in there}
 
 
 def names_in(path: Path, how: str) -> list[str]:
-    """What the arrays of the file are called."""
+    """Return the names of the arrays in the file."""
     with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
@@ -281,7 +281,7 @@ def _opened(path: Path, how: str) -> zipfile.ZipFile:
 
 
 def member_of(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """A file of the archive, unless it claims to be larger than the archive can make it."""
+    """Return a member of the archive, unless it claims to be larger than its compressed size allows."""
     member = archive.getinfo(name)
     if member.file_size > MOST_UNPACKED * Path(archive.filename or "").stat().st_size:
         raise ValueError(f"{member.file_size:,} bytes cannot come of it")
@@ -304,16 +304,16 @@ def _array(archive: zipfile.ZipFile, name: str, how: str) -> NDArray:
 
 
 def _check_letters(array: NDArray) -> None:
-    """Refuse numbers that no letter has: numpy makes texts of them that cannot be used."""
+    """Refuse code points that are not valid characters: numpy makes unusable strings of them."""
     if array.dtype.kind == "U" and array.nbytes:
         numbers = np.frombuffer(array.tobytes(), f"{array.dtype.byteorder}u4")
         if numbers.max() > sys.maxunicode:
             raise ValueError("words of what is no letter")
 
 
-CHUNK = 16 << 20  # bytes handed on at once
+CHUNK = 16 << 20  # bytes passed on at once
 SLAB = 256 << 20  # bytes of an HDF5 file read at once: whole rows of its compressed blocks, so that each is read once
-WIDEST = 256 << 20  # bytes of a row: a damaged header claims more than there is memory
+WIDEST = 256 << 20  # bytes of a row: the header of a damaged file may claim more than fits into memory
 SIGNATURE = b"PK\3\4"
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
 
@@ -321,7 +321,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5")
 
 
 class StoredArray(ABC):
-    """An array under a key in a file."""
+    """An array stored under a key in a file."""
 
     def __init__(self, path: Path, key: str) -> None:
         self.path, self.key = path, key
@@ -329,14 +329,14 @@ class StoredArray(ABC):
 
     @abstractmethod
     def _header(self) -> tuple[Shape, np.dtype]:
-        """Shape and type, without reading the content."""
+        """Return shape and dtype, without reading the content."""
 
     @abstractmethod
     def chunks(self) -> Iterator[Rows]:
-        """The content, a few thousand rows at a time; each is valid until the next is asked for."""
+        """Iterate over the content, a few thousand rows at a time; each chunk is valid until the next is requested."""
 
     def mapped(self) -> MappedImages | None:
-        """The array where it lies in the file, or None when it cannot be used as it lies there."""
+        """Return the array mapped in place, or None if its layout does not allow that."""
         return None
 
     def expect(self, shape: Shape) -> None:
@@ -346,7 +346,7 @@ class StoredArray(ABC):
             raise damaged(self.path, f"the array {self.key!r} to be {described(shape)}", found)
 
     def _width(self) -> int:
-        """The bytes of a row: some, and not more than can be held."""
+        """Return the bytes of a row: at least one, and at most what fits into memory."""
         width = prod(self.shape[1:]) * self.dtype.itemsize if self.shape else 0
         if not 0 < width <= WIDEST:
             found = described(self.shape, self.dtype)
@@ -355,12 +355,12 @@ class StoredArray(ABC):
 
 
 def array_in(path: Path, key: str) -> StoredArray:
-    """The array under this key of an .npz or HDF5 file."""
+    """Return the array under this key of an .npz or HDF5 file."""
     return Hdf5Array(path, key) if path.suffix in HDF5_SUFFIXES else NpzArray(path, key)
 
 
 class NpyArray(StoredArray):
-    """The array of an .npy file, called as the file. No object is ever unpickled."""
+    """The array of an .npy file, named after the file. Objects are never unpickled."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key or path.name)
@@ -370,7 +370,7 @@ class NpyArray(StoredArray):
             beginning = file.read(LONGEST)
         try:
             header = header_of(beginning)
-        except Exception as error:  # numpy has Python parse it
+        except Exception as error:  # numpy parses the header with Python's parser
             found = f"something else ({reason_of(error)})"
             raise damaged(self.path, f"an .npy array under {self.key!r}", found) from error
         if header.dtype.hasobject or header.in_fortran_order:
@@ -403,7 +403,7 @@ class NpyArray(StoredArray):
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[int, IO[bytes]]]:
-        """Header and values, and how many bytes they are."""
+        """Open the file; yields the number of bytes of header and values, and the stream."""
         with foreign(self.path, "a whole .npy file"), self.path.open("rb") as file:
             yield self.path.stat().st_size, file
 
@@ -452,7 +452,7 @@ class Hdf5Array(StoredArray):
                 yield from (slab[first : min(first + rows, count)] for first in range(0, count, rows))
 
     def _slab_rows(self, block: Shape | None, rows: int) -> int:
-        """About `rows`, but a multiple of the rows of a block, unless that is too many to hold."""
+        """Return about `rows`, rounded to a multiple of a block's rows unless that is too large."""
         depth = block[0] if block else 1
         fits = depth * prod(self.shape[1:]) * self.dtype.itemsize <= SLAB
         return max(rows // depth, 1) * depth if fits else rows

@@ -1,4 +1,4 @@
-"""Tables of factors from files and arrays: columns, their values, and which are unknown."""
+"""Tables of factors from files and arrays: columns, their values, and the unknown entries."""
 
 import csv
 import io
@@ -17,15 +17,15 @@ from lddr.data.factors import UNKNOWN, Factor, FactorTable
 from lddr.errors import UserError
 from lddr.foreign import content_of, foreign, in_one_line, named
 
-Columns = dict[str, NDArray]  # name → one number or word per image; NaN or "" where it is unknown
+Columns = dict[str, NDArray]  # name → one number or text per image; NaN or "" where it is unknown
 Row = list[str]
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-HEADINGS = ("file", "filename", "image", "path")  # whoever calls a column so means the pictures
-UNKNOWN_CELLS = ("", "nan", "NaN", "NA", "N/A", "<NA>")  # of images that are not labelled
+HEADINGS = ("file", "filename", "image", "path")  # a column with one of these headings holds file names
+UNKNOWN_CELLS = ("", "nan", "NaN", "NA", "N/A", "<NA>")  # cells of unlabelled images
 LEAST_NUMBERS = 10
 LARGEST = 256 << 20  # bytes of a table
-# how a table may call a picture, and the share of a column's cells that must do so for it to be the column of names
+# the ways a table may name an image, and the share of a column's cells that must match for it to hold file names
 WAYS: tuple[tuple[Callable[[str], str], float], ...] = (
     (lambda name: name, 0.5),
     (lambda name: str(PurePosixPath(name).with_suffix("")), 0.5),
@@ -36,9 +36,9 @@ WAYS: tuple[tuple[Callable[[str], str], float], ...] = (
 
 
 def columns_of_csv(path: Path, files: list[str]) -> Columns:
-    """The columns of factors.csv in the order of `files`, by name where a column has names; nothing without a table.
+    """Return the columns of factors.csv in the order of `files`, matched by file name if a column has them.
 
-    Images without a row, and blank cells, are unknown.
+    Images without a row, and blank cells, are unknown. Without a table, there are no columns.
     """
     if not path.exists() and not path.is_symlink():
         return {}
@@ -65,7 +65,7 @@ def _columns(path: Path, files: list[str]) -> Columns:
 def _decoded(path: Path) -> str:
     content = content_of(path, LARGEST)
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:  # the second has all of Latin-1's letters
+    for encoding in ["utf-16"] if marked else ["utf-8-sig", "cp1252"]:  # the second one has all of Latin-1's letters
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:
@@ -76,7 +76,7 @@ def _decoded(path: Path) -> str:
 
 
 def _cells(text: str, separator: str) -> list[Row] | None:
-    """The rows that are not empty; None if quotes are not where they belong."""
+    """Return the rows that are not empty; None if the quotes are unbalanced."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
     except csv.Error:
@@ -85,7 +85,10 @@ def _cells(text: str, separator: str) -> list[Row] | None:
 
 
 def _table(path: Path, text: str) -> tuple[str, list[Row]]:
-    """What splits every row into as many cells as the header, and the cells; a table of one column is split nowhere."""
+    """Return the separator that splits every row into as many cells as the header, and the cells.
+
+    A table with one column needs no separator.
+    """
     tables = {separator: rows for separator in SEPARATORS if (rows := _cells(text, separator)) is not None}
     fitting = [separator for separator, rows in tables.items() if len({len(row) for row in rows}) == 1]
     fitting = [separator for separator in fitting if len(tables[separator][0]) > 1]
@@ -114,9 +117,9 @@ def _check_shape(path: Path, header: Row, rows: list[Row]) -> None:
 
 
 def _naming(columns: list[tuple[str, ...]], files: list[str], headed: list[int]) -> dict[int, list[str]]:
-    """The columns that name the images, each with the file of every row, or the cell itself if there is none such.
+    """Return the columns that name the images, each with the file of every row, or the cell itself if no file matches.
 
-    A few numbers are names only under one of the HEADINGS, which the columns `headed` have.
+    A few numbers count as names only under one of the HEADINGS, which the columns `headed` have.
     """
     best: dict[int, list[str]] = {}
     most = 0
@@ -134,7 +137,7 @@ def _naming(columns: list[tuple[str, ...]], files: list[str], headed: list[int])
 
 
 def _may_be_names(cells: Row) -> bool:
-    """Words; of numbers only many, all different: a few could as well be the values of a factor."""
+    """Return whether cells may be file names: text, or many distinct numbers (a few may be the values of a factor)."""
     return bool(cells) and (not _are_numbers(cells) or len(set(cells)) == len(cells) >= LEAST_NUMBERS)
 
 
@@ -143,7 +146,7 @@ def _plain(name: str) -> str:
 
 
 def _only_number(stem: str) -> str:
-    """img_0007 → 7; a stem with no number or several is left as it is."""
+    """Return the number in a stem: img_0007 → 7; a stem without exactly one number is returned unchanged."""
     numbers = re.findall(r"\d+", stem)
     return str(int(numbers[0])) if len(numbers) == 1 else stem
 
@@ -151,7 +154,7 @@ def _only_number(stem: str) -> str:
 def _order(
     path: Path, names: list[str], naming: dict[int, list[str]], files: list[str], rows: int
 ) -> Sequence[int | None]:
-    """The row of each file, None where it has none."""
+    """Return the row of each file; None if it has none."""
     if not naming:
         if rows != len(files):
             cure = "give one row per image, or a column with the file names to label only some of them"
@@ -175,7 +178,7 @@ def _order(
 
 
 def _parsed(path: Path, name: str, cells: Row, decimal: str) -> NDArray:
-    """Numbers where every known cell is one, else words; words that are all different for all images tell no factor."""
+    """Parse cells as numbers if every known one is, else as text; text that is unique to each image is no factor."""
     cells = ["" if cell in UNKNOWN_CELLS else cell for cell in cells]
     for candidates in (cells, [cell.replace(decimal, ".") for cell in cells]):
         if _are_numbers([cell for cell in candidates if cell]):
@@ -197,10 +200,10 @@ HOW = "save it with numpy.savez(path, images=images, factors=factors)"
 
 
 def factor_table(columns: Columns, count: int) -> FactorTable:
-    """The factor space of `count` images; the values of a factor are the known entries of its column, sorted."""
+    """Return the factor space of `count` images; a factor's values are the sorted known entries of its column."""
     factors, numbers = [], [np.zeros((count, 0), np.int64)]
     for name, column in columns.items():
-        known = column != "" if column.dtype.kind in WORDS else column == column  # NaN is not itself
+        known = column != "" if column.dtype.kind in WORDS else column == column  # NaN is not equal to itself
         values, codes = np.unique(column[known], return_inverse=True)
         if not len(values):
             raise UserError(
@@ -214,16 +217,16 @@ def factor_table(columns: Columns, count: int) -> FactorTable:
 
 
 def factor_table_of(factors: Any, count: int | None = None) -> FactorTable:
-    """The factor space of a table given in Python.
+    """Return the factor space of a table given in Python.
 
     Parameters
     ----------
     factors
         A dict of columns, a DataFrame, a structured array, or an array of shape (count,) or (count, factors). NaN,
-        None, an empty word or -1 mark an unknown value; -1 counts as a value in a column with other negative numbers,
+        None, an empty string or -1 mark an unknown value; -1 counts as a value in a column with other negative numbers,
         or with fewer than two other values.
     count
-        The number of images; left out, that of the first column.
+        The number of images; by default that of the first column.
     """
     arrays = {name: as_array(values) for name, values in _named(factors).items()}
     if count is None:
@@ -232,8 +235,8 @@ def factor_table_of(factors: Any, count: int | None = None) -> FactorTable:
 
 
 def _named(factors: Any) -> dict[str, Any]:
-    """The columns of any kind of table, by name."""
-    if isinstance(factors, Mapping) or hasattr(factors, "columns"):  # a dict, or a table of pandas or polars
+    """Return the columns of any type of table, by name."""
+    if isinstance(factors, Mapping) or hasattr(factors, "columns"):  # a dict, or a pandas or polars table
         names = list(factors if isinstance(factors, Mapping) else factors.columns)
         if len(set(map(str, names))) < len(names):
             raise UserError("the factors must have distinct names")
@@ -250,7 +253,7 @@ def _named(factors: Any) -> dict[str, Any]:
 
 
 def _column(values: NDArray, name: str, count: int) -> NDArray:
-    """One column as numbers or words, with NaN or "" where it is unknown."""
+    """Return one column as numbers or text, with NaN or "" where it is unknown."""
     column = _words(values)
     if column.shape != (count,):
         raise UserError(
@@ -268,7 +271,7 @@ def _column(values: NDArray, name: str, count: int) -> NDArray:
 
 
 def _of_objects(column: NDArray) -> NDArray:
-    """Objects as numbers where every known one is a number, else as words."""
+    """Convert objects to numbers if every known one is a number, else to text."""
     known = [value is not None and str(value).strip() not in UNKNOWN_CELLS for value in column]
     if all(isinstance(value, int | float | np.number) for value in column[known]):
         return np.array([float(value) if is_known else np.nan for value, is_known in zip(column, known, strict=True)])
@@ -276,7 +279,7 @@ def _of_objects(column: NDArray) -> NDArray:
 
 
 def _without_marks(column: NDArray) -> NDArray:
-    """NaN for a -1 that marks an unknown value: there are at least two other values, and none is negative."""
+    """Replace -1 by NaN if it marks unknown values: there are at least two other values, and none is negative."""
     if column.dtype.kind not in "if" or not (column == UNKNOWN).any():
         return column
     others = np.unique(column[(column == column) & (column != UNKNOWN)])
@@ -285,14 +288,14 @@ def _without_marks(column: NDArray) -> NDArray:
 
 
 def columns_of_npz(path: Path, count: int) -> Columns:
-    """The columns of the arrays `factors` and `factor_names` of an .npz file; nothing without `factors`."""
+    """Return the columns of `factors` and `factor_names` in an .npz file; none without `factors`."""
     found = arrays_in(path, ("factors", "factor_names"), HOW)
     with named(path):
         return columns_of_arrays(found, count, "images")
 
 
 def columns_of_arrays(arrays: Mapping[str, NDArray], count: int, what: str) -> Columns:
-    """The columns of `factors`, called as `factor_names` says: numbers or words for each of `count` samples."""
+    """Return the columns of `factors`, named by `factor_names`: numbers or text for each of `count` samples."""
     if "factors" not in arrays:
         return {}
     factors = arrays["factors"]

@@ -1,4 +1,4 @@
-"""Fetch official files: resumed when interrupted, checked before they get their name."""
+"""Download official files: downloads resume after an interruption, and files are checked before they are renamed."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from lddr.data.archives import unpack
 from lddr.errors import UserError
 from lddr.files import alone
 
-# What needs requests, rich or filelock is imported where it is used: every reader of official files takes `Remote`
+# requests, rich and filelock are imported where they are used: every reader of official files imports `Remote`
 # from here, and `lddr --help` must not wait for them.
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,9 +22,9 @@ _PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each new attempt
 
 @dataclass(frozen=True)
 class Remote:
-    """A file on the web, at addresses that are tried in order, and where it belongs below the data folder.
+    """A file on the web, at addresses that are tried in order, and its path below the data folder.
 
-    When `members` is given the file is a tar archive: its `members` folder is unpacked into the folder `path`.
+    With `members`, the file is a tar archive whose `members` folder is unpacked into the folder `path`.
     """
 
     path: str
@@ -33,24 +33,24 @@ class Remote:
     size: int | None = None  # bytes, where published
     members: str | None = None
     others: tuple[str, ...] = ()  # further addresses
-    may_differ: bool = False  # its owners have replaced the file since, and another checksum is not known
+    may_differ: bool = False  # its owners have replaced the file since, and the new checksum is unknown
 
     @property
     def required(self) -> str | None:
-        """The checksum that a file must have."""
+        """Return the checksum that a file must have."""
         return None if self.may_differ else self.checksum
 
     def addresses(self, mirror: str | None = None) -> tuple[str, ...]:
-        """Where to fetch it: a mirror replaces everything before the file's own name."""
+        """Return the addresses to download from: a mirror replaces everything before the file's own name."""
         return (self.url, *self.others) if mirror is None else (f"{mirror.rstrip('/')}/{self._name}",)
 
     def file(self, folder: Path) -> Path:
-        """Where the downloaded file belongs: an archive lies beside the folder it is unpacked into."""
+        """Return the path of the downloaded file; an archive is stored next to the folder it is unpacked into."""
         final = folder / self.path
         return final if self.members is None else final.with_name(self._name)
 
     def is_there(self, folder: Path) -> bool:
-        """Whether it is there: nothing gets its final name before it is complete, so a look at the name is enough."""
+        """Return whether the file exists: only complete files get their final name, so checking that is enough."""
         final = folder / self.path
         return final.is_file() if self.members is None else final.is_dir() and any(final.iterdir())
 
@@ -60,7 +60,7 @@ class Remote:
 
 
 def bytes_left(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> int | None:
-    """How much is still to fetch of these files; None when a server does not say (those without a size are asked)."""
+    """Return the bytes still to download; None if a size is neither published nor reported by a server."""
     sizes = [_bytes_left(remote, folder, mirror) for remote in remotes]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
@@ -73,10 +73,10 @@ def fetch(
     console: "Console | None" = None,
     pauses: Sequence[float] = _PAUSES,
 ) -> None:
-    """Download what is not there yet, continuing what was begun, and unpack the archives.
+    """Download missing files, resume partial ones, and unpack the archives.
 
     An archive is removed once it is unpacked: from then on there is no checksum to compare with, and only the
-    reader of the dataset can tell whether the structure of its content is right.
+    dataset's reader can check the structure of the content.
     """
     from lddr.data.transfer import Bar, bars
 
@@ -87,7 +87,7 @@ def fetch(
 
 
 def is_right(remote: Remote, folder: Path, console: "Console | None" = None) -> bool | None:
-    """Whether the file that is there has its checksum; None when that cannot be told."""
+    """Return whether an existing file has its published checksum; None if that cannot be checked."""
     from lddr.data.transfer import Bar, bars, digest
 
     if remote.members is not None or not remote.is_there(folder):
@@ -114,7 +114,7 @@ def _fetch_one(remote: Remote, folder: Path, mirror: str | None, bar: "Bar", pau
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with alone(file, bar.say):
-            if not remote.is_there(folder):  # it may have come while we waited
+            if not remote.is_there(folder):  # another process may have downloaded it while we waited
                 _obtain(remote, file, mirror, bar, pauses)
                 _unpack(remote, file, folder, bar)
     except OSError as error:
@@ -123,7 +123,7 @@ def _fetch_one(remote: Remote, folder: Path, mirror: str | None, bar: "Bar", pau
 
 
 def _obtain(remote: Remote, file: Path, mirror: str | None, bar: "Bar", pauses: Sequence[float]) -> None:
-    """Have the checked file in its place; an archive may lie there already, put by hand or not unpacked to the end."""
+    """Put the checked file in its place; an archive may already exist, placed manually or only partly unpacked."""
     from lddr.data.transfer import digest
 
     if not file.exists():
@@ -133,7 +133,7 @@ def _obtain(remote: Remote, file: Path, mirror: str | None, bar: "Bar", pauses: 
 
 
 def _receive(remote: Remote, file: Path, mirror: str | None, bar: "Bar", pauses: Sequence[float]) -> None:
-    """From the first address that has it; where none has, what is wrong with the last one is said."""
+    """Download from the first address that has the file; if none has, report the error of the last one."""
     from lddr.data.transfer import Transfer
 
     *others, last = (Transfer(address, file, remote.required, remote.size, bar) for address in remote.addresses(mirror))

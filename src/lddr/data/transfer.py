@@ -1,6 +1,6 @@
-"""One file over HTTP: continued where it stopped, checked, and only then given its name.
+"""Download one file over HTTP: the download resumes, the file is checked, and only then renamed.
 
-Built on requests, because pooch cannot continue a partial file.
+It uses requests, because pooch cannot resume a partial file.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ from lddr.console import text_column
 from lddr.errors import UserError
 from lddr.files import written_whole
 
-_CHUNK = 1 << 16  # bytes: what a dropped connection may lose
-_TIMEOUT = (10, 60)  # seconds: until connected, without a byte
-_AS_STORED = {"Accept-Encoding": "identity"}  # sizes, ranges and checksums are those of the file as it is stored
+_CHUNK = 1 << 16  # bytes: the most that a dropped connection may lose
+_TIMEOUT = (10, 60)  # seconds: to connect, and between two bytes
+_AS_STORED = {"Accept-Encoding": "identity"}  # sizes, ranges and checksums refer to the file as it is stored
 
 
 class Bar:
@@ -35,14 +35,14 @@ class Bar:
         self._task = progress.add_task(_shortened(name), total=None, doing="")
 
     def begin(self, doing: str, done: int = 0, total: int | None = None) -> None:
-        """Start (again) with a part already done."""
+        """Start (again), with a part already done."""
         self._progress.reset(self._task, completed=done, total=total, doing=doing)
 
     def advance(self, amount: int) -> None:
         self._progress.advance(self._task, amount)
 
     def reading(self, path: Path, doing: str) -> BinaryIO:
-        """The opened file; the bar follows the reading."""
+        """Open the file; the bar follows how much of it is read."""
         self.begin(doing)
         return self._progress.open(path, "rb", task_id=self._task)
 
@@ -54,29 +54,29 @@ class Bar:
 
 
 def bars(console: Console | None) -> Progress:
-    """One line per file: name, what is being done, bytes, speed and time left; on stderr unless told otherwise."""
+    """Return a progress display with name, activity, bytes, speed and time left per file; on stderr by default."""
     name, doing = text_column("{task.description}"), text_column("{task.fields[doing]}")
     numbers = DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()
     return Progress(name, doing, BarColumn(None), *numbers, console=console or Console(stderr=True), expand=True)
 
 
 def _shortened(name: str) -> str:
-    """Both ends of a long name, so that there is room for the bar in 80 columns."""
+    """Shorten a long name in the middle, so that there is room for the bar in 80 columns."""
     return name if len(name) < 30 else f"{name[:8]}…{name[-20:]}"
 
 
 def part_of(file: Path) -> Path:
-    """Where the bytes received so far are kept."""
+    """Return the path of the bytes received so far."""
     return file.with_name(f"{file.name}.part")
 
 
 def length(path: Path) -> int:
-    """The bytes of a file, 0 when it is not there."""
+    """Return the size of a file in bytes; 0 if it does not exist."""
     return path.stat().st_size if path.exists() else 0
 
 
 def digest(path: Path, checksum: str, bar: Bar) -> str:
-    """The checksum of a file, of the same kind and in the same form as `checksum`."""
+    """Return the checksum of a file, with the algorithm and in the format of `checksum`."""
     kind = checksum.partition(":")[0]
     found = hashlib.new(kind, usedforsecurity=False)
     with bar.reading(path, "checking") as handle:
@@ -86,28 +86,28 @@ def digest(path: Path, checksum: str, bar: Bar) -> str:
 
 
 def size_offered(address: str) -> int | None:
-    """How many bytes the server says the file has; None when it does not say."""
+    """Return the size that the server reports in bytes; None if it does not."""
     try:
         response = requests.head(address, headers=_AS_STORED, timeout=_TIMEOUT, allow_redirects=True)
-    except requests.RequestException:  # the download itself will say what is wrong
+    except requests.RequestException:  # the download itself will report the error
         return None
     return _content_length(response.headers) if response.ok else None
 
 
 class _Dropped(Exception):  # noqa: N818 (no error yet: the next attempt may succeed)
-    """The server did not send what it was asked for; the text says why."""
+    """The server did not send the requested bytes; the message says why."""
 
 
 class Transfer:
-    """A file on its way from `address` to `file`."""
+    """A download from `address` to `file`."""
 
     def __init__(self, address: str, file: Path, checksum: str | None, size: int | None, bar: Bar) -> None:
         self.address, self.file, self.checksum, self.size, self.bar = address, file, checksum, size, bar
         self.part = part_of(file)
-        self.version = self.part.with_name(f"{self.part.name}.version")  # the server's mark for what `part` is part of
+        self.version = self.part.with_name(f"{self.part.name}.version")  # the server's version tag for `part`
 
     def run(self, pauses: Sequence[float]) -> None:
-        """Receive what is missing; with the right checksum the file gets its name, with a wrong one it is removed."""
+        """Receive the missing bytes; the file is renamed if its checksum is right, and removed if it is wrong."""
         self._receive_all(pauses)
         if self.checksum and (found := digest(self.part, self.checksum, self.bar)) != self.checksum:
             self._discard()
@@ -120,7 +120,7 @@ class Transfer:
         self._discard()
 
     def _receive_all(self, pauses: Sequence[float]) -> None:
-        """Try until all is there: only bytes gained earn new attempts, so a server that never answers costs no wait."""
+        """Retry until complete: only received bytes earn new attempts, so a server that never answers costs no wait."""
         furthest, attempts = length(self.part), iter(pauses[:0])
         while length(self.part) != self.size:
             try:
@@ -141,14 +141,14 @@ class Transfer:
         time.sleep(pause)
 
     def _receive(self) -> None:
-        """Ask for what is missing; if the server cannot continue what is there, and that is wrong, for everything."""
+        """Request the missing bytes; if the server cannot resume and the existing bytes are wrong, request all."""
         if self._ask(length(self.part)):
             return
         if not self.checksum or digest(self.part, self.checksum, self.bar) != self.checksum:
             self._ask(0)
 
     def _ask(self, done: int) -> bool:
-        """Receive the bytes after the first `done`; False when the server answers that there are no such bytes."""
+        """Receive the bytes after the first `done`; False if the server answers that there are none."""
         headers = _AS_STORED | (self._continuing(done) if done else {})
         try:
             with requests.get(self.address, headers=headers, stream=True, timeout=_TIMEOUT) as response:
@@ -157,7 +157,7 @@ class Transfer:
             raise _Dropped(_reason(error)) from error
 
     def _continuing(self, done: int) -> dict[str, str]:
-        """Ask for the rest, provided that the file there is still the same: otherwise the server sends all of it."""
+        """Return headers that request the remaining bytes if the file is unchanged, and all of it otherwise."""
         version = self.version.read_text("latin-1").strip() if self.version.exists() else ""
         return {"Range": f"bytes={done}-"} | ({"If-Range": version} if version else {})
 
@@ -173,12 +173,12 @@ class Transfer:
         self._admit(start, total)
         self.bar.begin("fetching", start, total)
         self._store(response, start)
-        if total is not None and length(self.part) < total:  # urllib3 before 2 does not notice by itself
+        if total is not None and length(self.part) < total:  # urllib3 before 2 does not check this
             raise _Dropped("the connection was closed too early")
         return True
 
     def _admit(self, start: int, total: int | None) -> None:
-        """Refuse, before anything is written, a file that is not the published one or has no room here."""
+        """Refuse, before anything is written, a file that is not the published one or does not fit on the disk."""
         if total is None:
             return
         if self.size is not None and total != self.size:
@@ -195,7 +195,7 @@ class Transfer:
 
     def _store(self, response: requests.Response, start: int) -> None:
         with self.part.open("ab" if start else "wb") as handle:
-            if not start:  # after the old bytes are gone: a mark must never be newer than they are
+            if not start:  # after the old bytes are gone: a version tag must never be newer than the bytes
                 self.version.write_text(_mark(response.headers), "latin-1")
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
                 handle.write(chunk)
@@ -214,7 +214,7 @@ def _content_length(headers: Mapping[str, str]) -> int | None:
 
 
 def _first_byte(response: requests.Response) -> int:
-    """Which byte of the file the answer begins with; -1 when it is not the range that was asked for."""
+    """Return the offset of the response's first byte in the file; -1 if it is not the requested range."""
     if response.status_code == requests.codes.requested_range_not_satisfiable:
         return -1
     if response.status_code != requests.codes.partial_content:
@@ -224,13 +224,13 @@ def _first_byte(response: requests.Response) -> int:
 
 
 def _mark(headers: Mapping[str, str]) -> str:
-    """The server's mark for this version of the file: a strong ETag, else its date, else nothing."""
+    """Return the server's version tag of the file: a strong ETag, else its date, else an empty string."""
     tag = headers.get("ETag", "W/")
     return headers.get("Last-Modified", "") if tag.startswith("W/") else tag
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause in plain words: "Connection refused" rather than the connection pool it happened in."""
+    """Return the innermost cause: "Connection refused" rather than the connection pool it happened in."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The runs below one folder, by tokens: nothing that a browser sends is ever part of a path."""
+"""The runs below one folder, by token: nothing that a browser sends ever becomes part of a path."""
 
 import hashlib
 import os
@@ -10,39 +10,39 @@ from lddr.report.palette import colour
 from lddr.runs.index import OWN, Run, list_runs, read_run
 from lddr.runs.tables import default_columns, known_columns
 
-UNLISTED = ("folder", "name")  # the first is nobody's business, the second is the title of every row
+UNLISTED = ("folder", "name")  # the folder is private, and the name is the title of every row
 
 
 class GoneError(UserError):
-    """A run that is not there, or no longer."""
+    """A run that does not exist, or no longer does."""
 
 
 class Catalogue:
-    """The listing of a folder, and the only way from a token to a run."""
+    """The listing of a folder, and the only way to get from a token to a run."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._runs: dict[str, Run] = {}
 
     def listed(self) -> dict[str, Run]:
-        """The runs as they are now, by token."""
-        # one assignment: whoever reads meanwhile has the old listing or the new one
+        """Return the current runs, by token."""
+        # one assignment: concurrent readers get either the old listing or the new one
         self._runs = {self._token(run): run for run in list_runs(self.root)}
         return self._runs
 
     def folder(self, token: str) -> Path:
-        """The folder of a token."""
+        """Return the folder of a token."""
         known = self._runs.get(token) or self.listed().get(token)
         if known is None or not known.files.is_run:
             raise GoneError("this run is no longer there; go back to the runs and choose another")
         return known.folder
 
     def run(self, token: str) -> Run:
-        """The run of a token, read anew from its files."""
+        """Return the run of a token, read again from its files."""
         return read_run(self.folder(token))
 
     def table(self) -> dict[str, Any]:
-        """Every value of every run, and which columns are worth showing."""
+        """Return every value of every run, and the columns worth showing."""
         listed = self.listed()
         runs = list(listed.values())
         shown = _worth_showing(runs)
@@ -55,14 +55,14 @@ class Catalogue:
         }
 
     def about(self, token: str) -> dict[str, Any]:
-        """What a run is and how far it got."""
+        """Return a run's settings, scores and state."""
         run = self.run(token)
         facts = {"token": token, "name": run.name, "state": run.state, "reason": self.without_place(run.reason)}
         how_far = {"collapsed": run.collapsed, "opens": run.files.model_file.exists()}
         return facts | how_far | {"settings": run.settings, "scores": run.scores}
 
     def without_place(self, sentence: str | None) -> str | None:
-        """A sentence for others to read: where on this machine the runs are is nobody's business."""
+        """Remove the path of the runs on this machine from a message, because others may read it."""
         return sentence and sentence.replace(f"{self.root}{os.sep}", "")
 
     def _row(self, token: str, run: Run, columns: list[str]) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Catalogue:
 
 
 def _worth_showing(runs: list[Run]) -> list[str]:
-    """What a run is, then its scores, which must not fall off the edge, then the settings that differ."""
+    """Return the columns: a run's identity, then its scores, so that they stay visible, then settings that differ."""
     shown = default_columns(runs) if runs else []
     first = [name for name in (*OWN, "dataset", "model", "seed") if name in shown]
     scores = [name for name in shown if any(name in run.scores for run in runs)]

@@ -1,4 +1,4 @@
-"""What protects the explorer: addresses, passwords, limits, and patience."""
+"""Protection of the explorer: host names, passwords, limits and timeouts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether the address can be reached from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -34,12 +34,12 @@ def is_loopback(host: str) -> bool:
 
 
 def names_of(host: str) -> frozenset[str]:
-    """What the machine that listens at an address may be called."""
+    """Return the host names that requests to this address may use."""
     return LOOPBACK | {host.lower()} | (set() if is_loopback(host) else {socket.getfqdn().lower()})
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 is any free one."""
+    """Return a socket that listens at this address; port 0 picks any free one."""
     if not 0 <= port <= 65535:
         raise UserError(f"a port is a number from 0 to 65535, not {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -51,27 +51,27 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def url(host: str, port: int) -> str:
-    """What to type into a browser on this machine."""
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # those mean every address
+    """Return the URL to open in a browser on this machine."""
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # these mean every address
     return f"http://{f'[{name}]' if ':' in name else name}:{port}"
 
 
-FREE_TRIES = 10  # wrong ones that cost no time
+FREE_TRIES = 10  # wrong passwords that cause no delay
 LONGEST_WAIT, FORGOTTEN = 60.0, 600.0  # seconds
-MOST_CLIENTS = 10_000  # that are remembered
+MOST_CLIENTS = 10_000  # with wrong passwords, that are remembered
 
 
 class Password:
-    """HTTP basic authentication under any user name."""
+    """HTTP basic authentication with any user name."""
 
     def __init__(self, secret: str, clock: Callable[[], float] = time.monotonic) -> None:
         if not secret:
             raise UserError("the password is empty; give one with --password or LDDR_PASSWORD, or leave both out")
         self._secret, self._clock = secret.encode(), clock
-        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by client: how often, and when last
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()  # by client: number of tries, time of the last
 
     def is_known(self, authorization: str, client: str) -> bool:
-        """Whether this is the password; while its client has to wait, nothing is, or the answer's speed would tell."""
+        """Check the password; always False while the client has to wait, so that response times reveal nothing."""
         if not authorization or self.wait(client):
             return False
         is_right = secrets.compare_digest(_password_in(authorization), self._secret)
@@ -80,7 +80,7 @@ class Password:
         return is_right
 
     def wait(self, client: str) -> int:
-        """Seconds until the next try of this client is looked at."""
+        """Return the seconds until this client may try again."""
         tries, last = self._wrong.get(_neighbourhood(client), (0, 0.0))
         pause = min(2.0 ** min(tries - FREE_TRIES, 10), LONGEST_WAIT) if tries >= FREE_TRIES else 0.0
         return max(0, math.ceil(last + pause - self._clock()))
@@ -94,12 +94,12 @@ class Password:
 
 
 def _neighbourhood(client: str) -> str:
-    """Whoever has one address of IPv6 has the 2⁶⁴ beside it too."""
+    """Return the /64 network of an IPv6 address, because one client usually has all of it."""
     return str(IPv6Network((client.partition("%")[0], 64), strict=False)) if ":" in client else client
 
 
 def _password_in(authorization: str) -> bytes:
-    """What follows the user name; nothing if this is something else."""
+    """Return the password after the user name; empty if this is not basic authentication."""
     scheme, _, credentials = authorization.partition(" ")
     try:
         given = base64.b64decode(credentials, validate=True).partition(b":")[2]
@@ -108,12 +108,12 @@ def _password_in(authorization: str) -> bytes:
     return given if scheme.lower() == "basic" else b""
 
 
-PATIENCE = 60.0  # seconds: a picture of 5 MB takes as long at 0.7 Mbit/s
-MOST_CONNECTIONS = 256  # each takes one of the files this process may open
+PATIENCE = 60.0  # seconds: the time that a picture of 5 MB takes at 0.7 Mbit/s
+MOST_CONNECTIONS = 256  # each takes a file descriptor of this process
 
 
 class PatientProtocol(H11Protocol):
-    """Waits for the other side as long as is decent."""
+    """An HTTP protocol that drops clients that stall."""
 
     _clock: asyncio.TimerHandle | None = None
 
@@ -136,7 +136,7 @@ class PatientProtocol(H11Protocol):
         self._watch()
 
     def timeout_keep_alive_handler(self) -> None:
-        super().timeout_keep_alive_handler()  # closes when all is written, which an idle reader can put off
+        super().timeout_keep_alive_handler()  # closes once everything is written, which an idle reader can delay
         self.loop.call_later(PATIENCE, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -144,7 +144,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Let the clock run while the other side owes the rest of a request or has to take an answer."""
+        """Run the timeout while the client still has to send the rest of a request or read a response."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) and not self.flow.write_paused:
             self._stop()
         elif self._clock is None:
@@ -156,7 +156,7 @@ class PatientProtocol(H11Protocol):
             self._clock = None
 
 
-HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][:/@\\\s]+))(?::[0-9]{1,5})?")  # [IPv6] or a name, and perhaps a port
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][:/@\\\s]+))(?::[0-9]{1,5})?")  # [IPv6] or a name, and optionally a port
 PROTECTION = {
     "content-security-policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
@@ -169,7 +169,7 @@ PROTECTION = {
 
 
 class Guard:
-    """Stands before the application; `names` are those of this machine, `is_public` if others may reach it."""
+    """Middleware in front of the application; `names` are this machine's, `is_public` says if others may reach it."""
 
     def __init__(self, app: ASGIApp, password: Password | None, names: frozenset[str], is_public: bool) -> None:
         self._app, self._password, self._names, self._is_public = app, password, names, is_public
@@ -200,7 +200,7 @@ class Guard:
         return _refused(401, "the password is missing or wrong", {"www-authenticate": 'Basic realm="lddr explore"'})
 
     def _is_ours(self, name: str | None) -> bool:
-        """No name that a stranger could let lead here (DNS rebinding) to have a visitor's browser read the runs."""
+        """Return False for names that a stranger could point here (DNS rebinding) to read the runs by a browser."""
         if name is None or name in self._names or not self._is_public:
             return name in self._names
         is_address = ":" in name or name.replace(".", "").isdigit()
@@ -208,7 +208,7 @@ class Guard:
 
 
 def host_name(host: str) -> str | None:
-    """Without the port and the brackets of IPv6; None if it is no such thing."""
+    """Return the host without port and IPv6 brackets; None if it is malformed."""
     found = HOST.fullmatch(host.lower())
     return found and (found[1] or found[2])
 

@@ -1,4 +1,4 @@
-"""The models of the explorer, kept while they are used."""
+"""The models of the explorer, cached while they are in use."""
 
 import os
 from collections import OrderedDict
@@ -23,7 +23,7 @@ Thing = TypeVar("Thing")
 
 
 class SharedCache(Generic[Key, Thing]):
-    """The things used last, each made once however many ask for it at the same time; a failure is not kept."""
+    """A cache of recently used things; concurrent requests for one thing make it once, and failures are not cached."""
 
     def __init__(self, make: Callable[[Key], Thing], limit: int) -> None:
         self._make, self._limit = make, limit
@@ -44,7 +44,7 @@ class SharedCache(Generic[Key, Thing]):
         return promise.result()
 
     def _keep(self, key: Key, promise: Future[Thing]) -> None:
-        """Make the thing outside the lock, so that nobody who wants another one waits."""
+        """Make the thing outside the lock, so that requests for other things need not wait."""
         try:
             promise.set_result(self._make(key))
         except BaseException as error:
@@ -57,16 +57,16 @@ class SharedCache(Generic[Key, Thing]):
         return len(self._things)
 
 
-MOST_MODELS = 8  # kept in memory
-DRAWN = 64  # images that the KL of each latent is the mean of
-MOST_FILES = 3_000_000  # below a folder of images
+MOST_MODELS = 8  # cached in memory
+DRAWN = 64  # images over which the KL of each latent is averaged
+MOST_FILES = 3_000_000  # files below a folder of images
 
 
 def opened(folder: Path, device: str = "auto") -> OpenModel:
-    """The model of a folder, on a device; a file that was written anew is read anew."""
+    """Return the model of a folder, on a device; it is reloaded if its file has changed."""
     try:
         facts = RunFolder(folder).model_file.stat()
-        if not S_ISREG(facts.st_mode):  # a pipe or a device could be read forever
+        if not S_ISREG(facts.st_mode):  # reading a pipe or a device may never end
             raise UserError("what should be the model of this run is no file")
     except OSError as error:
         if not RunFolder(folder).is_run:
@@ -94,7 +94,7 @@ _models = SharedCache(_read, MOST_MODELS)
 
 
 def images_of(run: RunFolder) -> Dataset:
-    """The images of a run; it may come from a stranger and name any place, so that is looked at before it is read."""
+    """Return the images of a run; a run may come from a stranger and name any path, so the path is checked first."""
     name, count = run.dataset_place, run.images.get("images")
     path = Path(name).expanduser()
     if name not in datasets and path.exists():
@@ -103,11 +103,11 @@ def images_of(run: RunFolder) -> Dataset:
 
 
 def _check_place(path: Path, count: int, is_legacy: bool) -> None:
-    """A file, or a folder with no more pictures than the run saw, found out without walking far or reading any."""
+    """Refuse anything but a file or a folder with at most `count` pictures, without walking far or reading any."""
     here = path.resolve()
     if not path.is_file() and (not path.is_dir() or here == Path(here.anchor) or Path.home().is_relative_to(here)):
         raise UserError(f"{path} is no place for the images of a run")
-    most = min(10 * count + 10_000, MOST_FILES)  # there may be other things beside the pictures
+    most = min(10 * count + 10_000, MOST_FILES)  # the folder may contain other files than the pictures
     found = list(islice((name for _, folders, files in os.walk(path) for name in (*folders, *files)), most + 1))
     if len(found) > most or len(pictures_among(map(Path, found), is_legacy)) > count:
         raise UserError(f"{path} holds more than the {count:,} images of this run; put it back as it was")

@@ -1,4 +1,4 @@
-"""A model that is open, and what the page asks of it."""
+"""An open model, and the methods that the page calls."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,24 +17,24 @@ from lddr.latents.latent import Posterior
 from lddr.trained import Trained
 from lddr.training.batches import as_tensor
 
-ASLEEP = 0.05  # nats: a latent with a smaller KL tells next to nothing
-FARTHEST = 100.0  # values of latents beyond it are a mistake
-MOST_LABELS = 1000  # values of a factor that are named
+ASLEEP = 0.05  # nats: a latent with a smaller KL is inactive
+FARTHEST = 100.0  # values of latents beyond this are a mistake
+MOST_LABELS = 1000  # values of a factor that get a label
 LINES = 14  # lines of a latent space in each direction
 
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model, its images or the reason why they are not here; if they are, what they make of every latent."""
+    """A model, its images or the reason why they are missing and, if there are images, statistics of every latent."""
 
     trained: Trained
     dataset: Dataset | None
     problem: str | None
-    kl: list[float] | None  # mean over some images
-    moves: list[bool] | None = None  # whether its code is not the same for all of them
+    kl: list[float] | None  # mean over some of the images
+    moves: list[bool] | None = None  # whether the latent's code varies over these images
 
     def description(self, known: Information | None) -> dict[str, Any]:
-        """What the page needs to draw the controls; the latents that mean the most come first."""
+        """Return everything the page needs to draw the controls; the most informative latents come first."""
         if known is not None and len(known.matrix) != self.trained.num_latents:
             known = None
         latents = [self._about(number, known) for number in range(self.trained.num_latents)]
@@ -43,7 +43,7 @@ class OpenModel:
         return about | {"dataset": _about_dataset(self.dataset) if self.dataset else None}
 
     def of_dataset(self, choice: dict[str, Any]) -> dict[str, Any]:
-        """An image by its number or by the values of its factors, as the model sees it."""
+        """Encode an image given by its number or by the values of its factors."""
         dataset = self._images()
         number = self._number(dataset, choice)
         values = [None if value == UNKNOWN else value for value in dataset.space.factors_of(number).tolist()]
@@ -51,15 +51,15 @@ class OpenModel:
         return about | self._seen(dataset.images([number])[0])
 
     def sent(self, picture: Pixels) -> dict[str, Any]:
-        """A picture that somebody sent, as the model sees it."""
+        """Encode an uploaded picture."""
         return {"index": None, "factors": None} | self._seen(picture)
 
     def decoded(self, values: Any) -> Pixels:
-        """The picture of a value for every latent."""
+        """Decode one value per latent into a picture."""
         return as_bytes(self.trained.decode(self._checked(values)[np.newaxis]))[0]
 
     def traversal(self, values: Any, latent: Any, count: Any = None) -> Pixels:
-        """The pictures of all values of one latent, or of `count` of them, the others kept, side by side."""
+        """Return the pictures for all values of one latent, or `count` of them, side by side, the others fixed."""
         code = self._checked(values)
         if type(latent) is not int or not (count is None or (type(count) is int and 2 <= count <= 100)):
             raise UserError("give the number of a latent, and from 2 to 100 pictures")
@@ -71,13 +71,13 @@ class OpenModel:
         return strip(as_bytes(self.trained.decode(codes)))
 
     def reconstructions(self, count: int = 10) -> Pixels:
-        """Some images, always the same, and below each what the model makes of it."""
+        """Return some images, always the same, with their reconstructions below."""
         dataset = self._images()
         originals = dataset.images(dataset.space.sample(stream(1, "explorer"), count))
         return np.concatenate([strip(originals), strip(as_bytes(self.trained.reconstruct(originals)))])
 
     def latent_space(self) -> dict[str, Any]:
-        """Where a model with two latents puts a grid of its two largest factors, the others held: (lines, lines, 2)."""
+        """Return the codes of a grid of the two largest factors for a model with two latents: (lines, lines, 2)."""
         space = self._images().space
         if self.trained.num_latents != 2 or len(space.factors) < 2:
             raise UserError("a latent space is drawn for models with two latents and two factors or more")
@@ -106,7 +106,7 @@ class OpenModel:
         return number
 
     def _seen(self, picture: Pixels) -> dict[str, Any]:
-        """Reconstruction, and the posterior of every latent over its active categories."""
+        """Return the reconstruction, and every latent's posterior over its active categories."""
         posterior = posterior_of(self.trained, picture[np.newaxis])
         if not posterior.mean.isfinite().all():
             raise UserError("this model gives no numbers: its training has diverged")

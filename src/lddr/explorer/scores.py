@@ -1,4 +1,4 @@
-"""What the files of a run say: all scores, which latent tells which factor, and the curves of its training."""
+"""The results in a run's files: all scores, the factor that each latent encodes, and the training curves."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ MOST_POINTS = 400  # of a curve
 
 
 def known_information(run: Run) -> tuple[Information | None, str | None]:
-    """What MIG has found about a run, or why that is not known."""
+    """Return the mutual information that MIG computed for a run, or why it is unknown."""
     try:
         return information_of(run.folder), None
     except UndefinedError as error:
@@ -19,7 +19,7 @@ def known_information(run: Run) -> tuple[Information | None, str | None]:
 
 
 def all_scores(run: Run) -> dict[str, Any]:
-    """Every headline score with what else is known about it, or why there is none, and the information matrix."""
+    """Return every headline score with its details, or why it is missing, and the information matrix."""
     metrics = run.files.metrics
     found, unnamed = known_information(run)
     return {
@@ -36,7 +36,7 @@ def _about_score(name: str, reason: Any, run: Run) -> dict[str, Any]:
 
 
 def curves_of(run: Run) -> dict[str, Any]:
-    """The terms of the loss by step, so far."""
+    """Return the loss terms by step, so far."""
     records = run.files.log
     kept = records[:: max(1, math.ceil(len(records) / MOST_POINTS))]
     if records and kept[-1] is not records[-1]:

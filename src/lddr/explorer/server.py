@@ -1,4 +1,4 @@
-"""The web application: one page, its files, and a small JSON interface; nothing is remembered about who asks."""
+"""The web application: one page, its files, and a small JSON API; it keeps no state about its clients."""
 
 import asyncio
 import json
@@ -44,43 +44,43 @@ def create_app(
     is_public: bool = False,
     device: str = "auto",
 ) -> ASGIApp:
-    """The application over the runs below a folder, called by these names; `is_public` if others may reach it."""
+    """Create the application for the runs below a folder; `names` are its hosts, `is_public` if others may reach it."""
     answers = Answers(root, device)
     handlers = {UserError: answers.mistake, HTTPException: _refused, ClientDisconnect: _gone, Exception: _broken}
     app = Starlette(routes=answers.routes(), exception_handlers=handlers)
-    # around everything, so that the answer to an error is guarded too
+    # outermost, so that error responses are guarded, too
     return Guard(app, None if password is None else Password(password), names, is_public)
 
 
 def server(app: ASGIApp) -> "uvicorn.Server":
-    """What serves the application; it needs a socket that listens."""
+    """Return the server of the application; it needs a listening socket."""
     import uvicorn
 
     from lddr.explorer.guard import PatientProtocol
 
     settings: dict[str, Any] = {"log_level": "warning", "server_header": False, "ws": "none", "http": PatientProtocol}
-    settings["proxy_headers"] = False  # or anybody on this machine could give wrong passwords under any address
+    settings["proxy_headers"] = False  # otherwise any local process could send wrong passwords from any address
     return uvicorn.Server(uvicorn.Config(app, timeout_graceful_shutdown=2, **settings))
 
 
 class BrowserJSON(JSONResponse):
-    """JSON that every browser reads, whatever the files of a run hold."""
+    """JSON that every browser can parse, whatever a run's files contain."""
 
     def render(self, content: Any) -> bytes:
         try:
             text = json.dumps(content, allow_nan=False)
-        except ValueError:  # what is no number is nothing
+        except ValueError:  # NaN and infinity become null
             text = json.dumps(json.loads(json.dumps(content), parse_constant=lambda _: None))
-        return text.encode()  # ASCII: half a character, such as a name that is no UTF-8 has, is escaped
+        return text.encode()  # ASCII: lone surrogates, as in names that are not UTF-8, are escaped
 
 
 class Answers:
-    """What each address answers; the networks run in a few threads of their own, with one thread of torch each."""
+    """The responses of each route; networks run in a thread pool, with one torch thread each."""
 
     def __init__(self, root: Path, device: str) -> None:
         self.catalogue, self._device = Catalogue(root), device
         self._pool = ThreadPoolExecutor(os.cpu_count(), "explorer", initializer=_one_thread)
-        self._decoder = ThreadPoolExecutor(1, "pictures")  # apart, so that nobody's slider waits for large pictures
+        self._decoder = ThreadPoolExecutor(1, "pictures")  # separate, so that sliders never wait for large pictures
         self._uploads = 0
 
     def routes(self) -> list[Route | Mount]:
@@ -102,7 +102,7 @@ class Answers:
 
     async def runs(self, request: Request) -> Response:
         table = await asyncio.to_thread(self.catalogue.table)
-        # importing torch takes seconds: not before the runs are on the screen, and not when the first one is opened
+        # importing torch takes seconds: do it after the runs are shown, but before the first one is opened
         return BrowserJSON(table, background=BackgroundTask(self._pool.submit, import_module, "lddr.explorer.models"))
 
     async def run(self, request: Request) -> Response:
@@ -126,7 +126,7 @@ class Answers:
         return _picture(await self._ask(request, lambda opened: png(opened.reconstructions())))
 
     async def encode(self, request: Request) -> Response:
-        """A picture that is sent, or one of the dataset's by number or by factors."""
+        """Encode an uploaded picture, or an image of the dataset by number or by factors."""
         if _kind(request) in PICTURE_FORMATS:
             picture = await self._uploaded(request, await self._ask(request, lambda opened: opened.trained.preparation))
             return BrowserJSON(await self._ask(request, lambda opened: opened.sent(picture)))
@@ -143,7 +143,7 @@ class Answers:
         return _picture(await self._ask(request, lambda opened: png(opened.traversal(*wanted))))
 
     async def _uploaded(self, request: Request, preparation: "Preparation") -> Pixels:
-        """A picture that is sent, prepared; a few are taken at once, and decoded one after the other."""
+        """Read and prepare an uploaded picture; a few uploads are accepted at once, and decoded one at a time."""
         if self._uploads >= MOST_UPLOADS:
             raise HTTPException(503, "many pictures are being sent at the moment; send this one again")
         self._uploads += 1
@@ -154,15 +154,15 @@ class Answers:
             self._uploads -= 1
 
     def mistake(self, request: Request, error: Exception) -> Response:
-        """One sentence, without the place of the runs on this machine."""
+        """Return one sentence, without the path of the runs on this machine."""
         return _message(404 if isinstance(error, GoneError) else 400, self.catalogue.without_place(str(error)) or "")
 
     async def _read(self, request: Request, read: Callable[[Run], T]) -> T:
-        """Something from the files of the run that is asked for."""
+        """Read something from the files of the requested run."""
         return await asyncio.to_thread(lambda: read(self.catalogue.run(request.path_params["token"])))
 
     async def _ask(self, request: Request, ask: Callable[["OpenModel"], T]) -> T:
-        """Something of the model of the run that is asked for."""
+        """Call a function of the requested run's model."""
 
         def answer() -> T:
             from lddr.explorer.models import opened
@@ -175,7 +175,7 @@ class Answers:
 def _one_thread() -> None:
     import torch
 
-    torch.set_num_threads(1)  # of torch, in each of ours: several people do not wait for each other
+    torch.set_num_threads(1)  # torch threads per worker: so that several users do not wait for each other
 
 
 async def _page(request: Request) -> Response:
@@ -191,7 +191,7 @@ def _kind(request: Request) -> str:
 
 
 async def _body(request: Request, limit: int) -> bytes:
-    """What was sent, read no further than the limit."""
+    """Read the request's body, up to the limit."""
     content = bytearray()
     async for part in request.stream():
         content += part
@@ -201,7 +201,7 @@ async def _body(request: Request, limit: int) -> bytes:
 
 
 async def _question(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent."""
+    """Parse the body as a JSON object."""
     if _kind(request) != "application/json":
         raise HTTPException(415, f"send JSON, or a picture as {', '.join(PICTURE_FORMATS)}")
     try:
@@ -219,11 +219,11 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _gone(request: Request, error: Exception) -> Response:
-    return _message(408, "the request never ended")  # nobody reads this
+    return _message(408, "the request never ended")  # the client is gone
 
 
 def _broken(request: Request, error: Exception) -> Response:
-    """The traceback goes to the terminal, a sentence to the page."""
+    """Print the traceback on the terminal, and send one sentence to the page."""
     return _message(500, f"the explorer could not do this ({type(error).__name__}); its terminal says more")
 
 

@@ -18,15 +18,15 @@ from lddr.settings import Setting
 
 @latents.register("vector_quantised")
 class VectorQuantised(Latent):
-    """The encoder gives a vector e for each latent; the decoder gets the nearest one of a codebook, with e's gradient.
+    """The encoder outputs a vector e per latent; the decoder gets the nearest codebook vector, with e's gradient.
 
-    The vectors of the codebook follow the encoder: either as moving averages of the e that were nearest to them
-    ("ema"), or trained by a loss ("loss"). A vector that is hardly used any more is replaced by an e of the current
-    batch: the first such vector by that of the first image, and so on, as batches are in random order. In this way the
-    codebook is also initialised by the first batch.
+    The codebook follows the encoder: its vectors are either moving averages of the e that were nearest to them
+    ("ema"), or trained by a loss ("loss"). A vector that is rarely used any more is replaced by an e of the current
+    batch: the first such vector by that of the first image, and so on, as batches are in random order. This also
+    initialises the codebook from the first batch.
 
-    The code is the number of the vector, scaled to [-1, 1]: thresholds on the variance of codes and the explorer's
-    controls then hold as for other discrete latents. It has no gradient, and numbers have no order. As for `fsq`, the
+    The code is the index of the vector, scaled to [-1, 1]: thresholds on the variance of codes and the explorer's
+    controls then work as for other discrete latents. It has no gradient, and indices have no order. As for `fsq`, the
     KL is a constant, and there are no densities.
     """
 
@@ -36,8 +36,8 @@ class VectorQuantised(Latent):
 
     codebook: Tensor  # (1 or latents, categories, embedding_size)
     positions: Tensor  # (categories,)
-    use: Tensor  # (1 or latents, categories): moving average of the outputs in a batch that are nearest to a vector
-    sums: Tensor  # as codebook: moving average of the sums of these outputs
+    use: Tensor  # (1 or latents, categories): moving average of the number of outputs in a batch nearest to a vector
+    sums: Tensor  # shaped as codebook: moving average of the sums of these outputs
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class VectorQuantised(Latent):
         shape = (books, num_categories, embedding_size)
         codebook = (
             torch.arange(1.0, math.prod(shape) + 1).sin().reshape(shape) / num_categories
-        )  # near 0, all different
+        )  # near 0, all of them distinct
         self.register_buffer("use", torch.zeros(books, num_categories))
         if codebook_update == "loss":
             self.codebook = nn.Parameter(codebook)
@@ -95,22 +95,22 @@ class VectorQuantised(Latent):
         return VectorQuantisedPosterior(parameters, self)
 
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
-        """None."""
+        """Return no noise."""
         return torch.empty(batch, 0, device=device)
 
     def values(self) -> Tensor:
         return self.positions.expand(self.num_latents, -1)
 
     def vectors(self, weights: Tensor) -> Tensor:
-        """Mixtures of the codebook's vectors: (batch, latents, categories) → (batch, latents, embedding_size)."""
+        """Return mixtures of codebook vectors: (batch, latents, categories) → (batch, latents, embedding_size)."""
         return torch.einsum("blk,lkd->bld", weights, self.codebook.expand(self.num_latents, -1, -1))
 
     def embed(self, codes: Tensor) -> Tensor:
-        """Vectors of the codebook; a code between two numbers is a mixture of both vectors."""
+        """Look up vectors of the codebook; a code between two indices gives a mixture of both vectors."""
         return self.vectors(category_weights(codes, self.num_categories)).flatten(1)
 
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
-        """Weighted squared distances of e and q, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
+        """Return weighted squared distances, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
         assert isinstance(posterior, VectorQuantisedPosterior)
         outputs, nearest = posterior.outputs, posterior.nearest
         found = {"commitment": self.commitment_weight * _distance(outputs, nearest.detach())}
@@ -120,7 +120,7 @@ class VectorQuantised(Latent):
 
     @torch.no_grad()
     def after_step(self, posterior: Posterior, sample: Sample) -> None:
-        """Move the codebook to the batch's outputs (ema), and replace vectors that are hardly used."""
+        """Move the codebook towards the batch's outputs ("ema"), and replace vectors that are rarely used."""
         assert isinstance(posterior, VectorQuantisedPosterior)
         outputs, chosen = self._by_book(posterior.outputs), self._by_book(posterior.one_hot)
         share = 1 - self.ema_decay
@@ -156,7 +156,7 @@ class VectorQuantisedPosterior(Posterior):
 
     @cached_property
     def mean(self) -> Tensor:
-        """The number of the nearest vector, scaled to [-1, 1], without gradient."""
+        """The index of the nearest vector, scaled to [-1, 1], without gradient."""
         return self.one_hot @ self.latent.positions
 
     @property
@@ -182,5 +182,5 @@ class VectorQuantisedPosterior(Posterior):
 
 
 def _distance(one: Tensor, other: Tensor) -> Tensor:  # (batch, latents, embedding_size) → ()
-    """Squared, summed over latents, mean over the batch."""
+    """Return the squared distance, summed over latents, mean over the batch."""
     return (one - other).square().sum((1, 2)).mean()

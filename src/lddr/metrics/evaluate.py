@@ -50,16 +50,16 @@ if TYPE_CHECKING:
 Encode = Callable[[Images], ArrayLike]  # → (count, latents)
 
 BATCH = 512
-BLOCK = 16  # images whose colours and noise, where a dataset has such chance, come from one generator
+BLOCK = 16  # images whose random colours and noise, in datasets that have them, come from one generator
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What every metric draws, why some cannot, and the distinct images behind all draws."""
+    """The images that every metric samples, why some metrics cannot, and the distinct images of all samples."""
 
     draws: dict[str, Draws]
     undefined: dict[str, str]
-    images: Indices  # (distinct,), in order
+    images: Indices  # (distinct,), sorted
 
     @property
     def drawn(self) -> int:
@@ -67,10 +67,10 @@ class Plan:
 
 
 def planned(space: FactorSpace, metrics: Mapping[str, Metric], seed: int) -> Plan:
-    """All draws of all metrics; each metric has a stream of its own, so that company changes nothing.
+    """Sample the images of all metrics; each metric has its own random stream, so the other metrics change nothing.
 
-    Where only some images are labelled, a metric that needs factors looks at the images whose factors are all known:
-    as there may be few, they are divided among its parts and not drawn with replacement. Other metrics draw from all.
+    If only some images are labelled, a metric that needs factors uses the images whose factors are all known: as
+    there may be few, they are divided among its parts, not sampled with replacement. Other metrics use all images.
     """
     draws, undefined = {}, {}
     known, images = labelled(space)
@@ -94,7 +94,7 @@ def _of_few(space: FactorSpace, metric: Metric, seed: int) -> Draws:
 
 
 def divided(metric: Metric, count: int, seed: int) -> Draws:
-    """Samples 0 … count - 1, each in at most one part of the metric, in the proportion of the parts' sizes."""
+    """Divide samples 0 … count - 1 among the parts of the metric, in the proportion of the parts' sizes."""
     wanted = metric.parts
     if not wanted:
         return {}
@@ -107,7 +107,7 @@ def divided(metric: Metric, count: int, seed: int) -> Draws:
 
 
 def labelled(space: FactorSpace) -> tuple[FactorSpace, Indices | None]:
-    """The factor space of the images whose factors are all known, and their numbers; None if that is all of them."""
+    """Return the factor space of the fully labelled images, and their indices; None if that is all of them."""
     if space.is_complete or not isinstance(space, FactorTable):
         return space, None
     images = space.fully_labelled()
@@ -115,7 +115,7 @@ def labelled(space: FactorSpace) -> tuple[FactorSpace, Indices | None]:
 
 
 def check_factors(metric: Metric, space: FactorSpace) -> None:
-    """Refuse a metric that needs factors where there are none that vary, or no image has them all."""
+    """Refuse a metric that needs factors if none of them varies, or if no image is fully labelled."""
     if metric.labels and space.factors and not space.size:
         raise UndefinedError(f"no image has all of its factors labelled: {', '.join(space.names)}")
     if metric.labels and not any(size > 1 for size in space.sizes):
@@ -130,9 +130,9 @@ def encoded(
     seed: int,
     tell: Callable[[float], None] = lambda count: None,
 ) -> EncodedImages:
-    """The table of codes of these images, each encoded once; `tell` hears how many are done.
+    """Return the codes of these images, each encoded once; `tell` is called with the number of encoded images.
 
-    It takes 4 bytes per image and latent, and images are held a batch at a time.
+    It takes 4 bytes per image and latent, and only one batch of images is in memory at a time.
     """
     codes: NDArray[np.float32] | None = None
     done = 0
@@ -148,14 +148,14 @@ def encoded(
 
 
 def pictures_of(dataset: Dataset, images: Indices, seed: int) -> Iterator[Images]:
-    """Images in batches; where chance has a part in them, it depends on the image's number and the seed alone."""
+    """Iterate over images in batches; random parts of an image depend only on its index and the seed."""
     for first in range(0, len(images), BATCH):
         numbers = images[first : first + BATCH]
         yield dataset.images(numbers) if dataset.is_fixed else _by_blocks(dataset, numbers, seed)
 
 
 def _by_blocks(dataset: Dataset, numbers: Indices, seed: int) -> Images:
-    """Whole blocks of neighbouring numbers, each with a generator of its own, of which the wanted ones are taken."""
+    """Render whole blocks of neighbouring indices, each with its own generator, and select the requested images."""
     blocks = np.unique(numbers // BLOCK)
     parts = []
     for block in blocks:
@@ -175,10 +175,10 @@ def _checked(codes: ArrayLike, count: int) -> NDArray[np.float32]:
 
 
 def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, dict[str, str]]:
-    """The same images with the factors that can be scored, and why the others cannot.
+    """Return the same images with the factors that can be scored, and why the others cannot.
 
-    A column of numbers of which most occur once is continuous: it is put into `bins` equal bins, or left out. Unknown
-    values stay unknown.
+    A numeric column whose values mostly occur once is continuous: it is divided into `bins` equal bins, or left out.
+    Unknown values stay unknown.
     """
     if not isinstance(space, FactorTable):
         return space, {}
@@ -207,13 +207,13 @@ def _is_continuous(factor: Factor, images: int) -> bool:
     return numeric and factor.size > max(2, images / 2)
 
 
-SHARE = 0.9  # of the resamples lie in the interval
-FEWEST, MOST = 20, 100_000  # resamples; fewer have no tails of 5 %
+SHARE = 0.9  # of the resamples, in the interval
+FEWEST, MOST = 20, 100_000  # resamples; fewer do not resolve the tails of 5 %
 
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How many resamples there are, none for 0, and the seed that decides which."""
+    """The number of resamples (0 for none), and their seed."""
 
     resamples: int = 0
     seed: int = 0
@@ -223,15 +223,15 @@ class Bootstrap:
             Rule(0, "", int, at_least=FEWEST, at_most=MOST).fitting("bootstrap", self.resamples)
 
     def applies_to(self, metric: Metric) -> bool:
-        """Whether a metric gets intervals: whatever is worked out from codes."""
+        """Return whether a metric gets intervals: all metrics that are computed from codes do."""
         return self.resamples > 0 and metric.needs != "model"
 
     def settings_of(self, metric: Metric) -> dict[str, int]:
-        """What stands in the settings of an entry."""
+        """Return what is stored in the settings of an entry."""
         return {"bootstrap": self.resamples} if self.applies_to(metric) else {}
 
     def scored(self, metric: Metric, samples: Samples, told: Tell, say: Callable[[str], None]) -> Result:
-        """The result of a metric, with intervals if they are asked for; `say` hears what they will cost."""
+        """Return a metric's result, with intervals if requested; `say` is called with the expected duration."""
         if not self.applies_to(metric):
             return metric.score(samples, told)
         _check_rows(metric, samples)
@@ -261,14 +261,14 @@ def _check_rows(metric: Metric, samples: Samples) -> None:
 
 
 def resampled(samples: Samples, generator: np.random.Generator) -> Samples:
-    """As many rows of each part, drawn from that part with replacement: no row gets from one part into another."""
+    """Resample the rows of each part with replacement; rows never move between parts."""
     return {part: sample[drawn_rows(len(sample), generator)] for part, sample in samples.items()}
 
 
 def drawn_rows(count: int, generator: np.random.Generator) -> Indices:
-    """With replacement, in random order but for copies of a row, which stay together.
+    """Return rows sampled with replacement, in random order, except that copies of a row stay together.
 
-    So they are in one fold where training rows are divided into folds again.
+    The copies are then in the same fold if training rows are divided into folds.
     """
     times = np.bincount(generator.integers(count, size=count), minlength=count)
     order = generator.permutation(count)
@@ -276,16 +276,16 @@ def drawn_rows(count: int, generator: np.random.Generator) -> Indices:
 
 
 def _chunks(numbers: range, seconds: float) -> list[range]:
-    """Resamples that are done in one go, for about half a second: to hand each over alone takes longer than a MIG."""
+    """Group resamples into tasks of about half a second: dispatching them individually takes longer than a MIG."""
     size = 1 + min(len(numbers) // 8, int(0.5 / max(seconds, 1e-6)))
     return [numbers[first : first + size] for first in range(0, len(numbers), size)]
 
 
 def _numbers_of_resamples(metric: Metric, samples: Samples, seed: int, numbers: range) -> list[dict[str, float]]:
-    """Those for which the metric is defined; it may not be, say because no factor varies any more."""
+    """Return the scores of the resamples for which the metric is defined; it may not be, e.g. if no factor varies."""
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewSamplesWarning)  # said of the score itself
+        warnings.simplefilter("ignore", FewSamplesWarning)  # reported for the score itself
         for number in numbers:
             with suppress(UndefinedError):
                 drawn = resampled(samples, stream(seed, f"bootstrap {metric.name}", number))
@@ -294,7 +294,7 @@ def _numbers_of_resamples(metric: Metric, samples: Samples, seed: int, numbers: 
 
 
 def _numbers(result: Result) -> dict[str, float]:
-    """The score and what else is a single number."""
+    """Return the score and the other scalars of a result."""
     values = {entry.name: getattr(result, entry.name) for entry in fields(result)}
     return {name: value for name, value in values.items() if isinstance(value, float)}
 
@@ -313,10 +313,10 @@ def _summary(score: dict[str, float], resamples: list[dict[str, float]], is_shar
 
 
 def interval(value: float, resamples: NDArray[np.float64], is_share: bool) -> tuple[tuple[float, float], float]:
-    """The middle 90 % of the resamples, moved so that their median is the value, and by how much they were off.
+    """Return the middle 90 % of the resamples, shifted so that their median is the value, and the size of that shift.
 
-    A resample has 63 % of the distinct rows, which moves all of them: information seems more, classifiers learn less.
-    What lies in [0, 1] by nature stays there.
+    A resample has 63 % of the distinct rows, which biases it: information is overestimated, classifiers learn less.
+    Scores in [0, 1] are clipped to that range.
     """
     low, middle, high = np.quantile(resamples, [(1 - SHARE) / 2, 0.5, (1 + SHARE) / 2])
     shift = middle - value
@@ -329,7 +329,7 @@ HOW = "save it with numpy.savez(path, codes=codes, factors=factors)"
 
 
 def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
-    """The arrays `codes` (samples, latents), `factors` (samples, factors) and `factor_names` of an .npz file."""
+    """Read the arrays `codes` (samples, latents), `factors` (samples, factors) and `factor_names` of an .npz file."""
     found = arrays_in(path, ("codes", "factors", "factor_names"), HOW)
     with named(path):
         codes = _codes(found.get("codes"), names_in(path, HOW))
@@ -346,7 +346,7 @@ def _codes(codes: NDArray | None, names: list[str]) -> NDArray:
 
 Represent = Callable[[NDArray[np.float32]], ArrayLike]  # images (count, height, width, channels) → (count, latents)
 MANY_BINS = 10_000
-Entries = dict[str, dict[str, Any]]  # metric → its score, what else it found, and its settings
+Entries = dict[str, dict[str, Any]]  # metric → its score, its details, and its settings
 
 
 def evaluate(
@@ -362,14 +362,14 @@ def evaluate(
     bootstrap: int = 0,
     quiet: bool = False,
 ) -> Entries:
-    """Scores of a trained model, or of any callable from images in [0, 1] to codes (count, latents).
+    """Score a trained model, or any callable from images in [0, 1] to codes (count, latents).
 
-    The dataset is one of lddr or whatever `lddr.train` takes, which is prepared as the images a model was trained on;
+    The dataset is one of lddr or anything that `lddr.train` takes, prepared like the images a model was trained on;
     `factors` are its labels, or True for those of a torch dataset. The images are floats (count, height, width,
-    channels). `names` are metrics (when left out, those that take seconds;
-    "all" for all), `settings` change theirs, `jobs` is the number of cores to fit with (-1: all), and `bins` how many
-    bins a continuous factor is put into (None: it is left out). `bootstrap` is how many resamples of what was drawn
-    give every score a 90 % interval, under "bootstrap" of its entry (0: none).
+    channels). `names` are metrics (by default, those that take seconds; "all" for all), `settings` change their
+    settings, `jobs` is the number of cores to fit with (-1: all), and `bins` is the number of bins for a continuous
+    factor (None: it is left out). `bootstrap` is the number of resamples of the drawn images that give every score
+    a 90 % interval, under "bootstrap" of its entry (0: none).
     """
     resampling = Bootstrap(bootstrap, seed)
     trained: Any = represent if hasattr(represent, "represent") else None
@@ -383,7 +383,7 @@ def evaluate(
 
 
 def _prepared_for(trained: Any, dataset: Any) -> dict[str, Any]:
-    """How to prepare images that are no dataset of lddr yet: as those of the training."""
+    """Return how to prepare images that are not a dataset of lddr yet: like those of the training."""
     made = getattr(trained, "preparation", None)
     if made is None:
         return {}
@@ -407,7 +407,7 @@ def scored(
     trained: "Trained | None" = None,
     keep: Callable[[Entries], object] | None = None,
 ) -> Entries:
-    """Plan, encode, score; `keep` is called with every entry as soon as it is there."""
+    """Plan, encode and score; `keep` is called with every entry as soon as it is computed."""
     seed = resampling.seed
     common = draw_settings(seed, bins)
     space, left_out = scorable(dataset.space, bins)
@@ -429,7 +429,7 @@ def scored(
 
 
 def of_few_labels(space: FactorSpace, what: str, is_supervised: bool = False) -> dict[str, Any]:
-    """What to add to a score that needs factors where only some images have all of them; nothing where all do."""
+    """Return the note for a score that needs factors if only some images are fully labelled; empty otherwise."""
     _, images = labelled(space)
     if images is None:
         return {}
@@ -440,7 +440,7 @@ def of_few_labels(space: FactorSpace, what: str, is_supervised: bool = False) ->
 
 
 def draw_settings(seed: int, bins: int | None) -> dict[str, Any]:
-    """What all metrics are drawn with, as it stands in their settings."""
+    """Return the settings that all metrics are sampled with, as stored in their entries."""
     fitting = None if bins is None else Rule(20, "", int, at_least=2, at_most=MANY_BINS).fitting("bins", bins)
     return {"draw_seed": Rule(0, "", int, at_least=0).fitting("seed", seed), "bins": fitting}
 
@@ -455,7 +455,7 @@ def entries_of(
     few: Mapping[str, Any] = MappingProxyType({}),
     keep: Callable[[Entries], object] | None = None,
 ) -> Entries:
-    """The result of every metric as plain values with all settings, or the reason why it has none; quick ones first.
+    """Return every metric's result as plain values with all settings, or why it has none; quick metrics come first.
 
     `left_out` and `few` are added to the entries of metrics that need factors.
     """
@@ -469,14 +469,14 @@ def entries_of(
             entries[metric.name]["factors_left_out"] = left_out
         if metric.labels and entry["score"] is not None:
             entries[metric.name] |= few
-        if keep is not None:  # before it is shown: what was printed is not lost if the next metric is interrupted
+        if keep is not None:  # before it is shown: a printed score is not lost if the next metric is interrupted
             keep({metric.name: entries[metric.name]})
         bars.line(f"{metric.name:20} {in_words(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
 def in_words(entry: Mapping[str, Any]) -> str:
-    """The score of an entry with its interval, where it has one."""
+    """Format the score of an entry, with its interval if it has one."""
     score = "-" if entry["score"] is None else f"{entry['score']:.4f}"
     limits = entry.get("bootstrap", {}).get("intervals", {}).get("score")
     return score if limits is None else f"{score} [{limits[0]:.4f}, {limits[1]:.4f}]"
@@ -485,7 +485,7 @@ def in_words(entry: Mapping[str, Any]) -> str:
 def _entry(metric: Metric, result: Callable[[Metric, Tell], Result], told: Tell) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewSamplesWarning)  # it is in the entry
+            warnings.simplefilter("ignore", FewSamplesWarning)  # the warning is in the entry
             found = result(metric, told).as_dict()
     except UndefinedError as reason:
         return {"score": None, "reason": str(reason), "settings": metric.settings}
@@ -494,7 +494,7 @@ def _entry(metric: Metric, result: Callable[[Metric, Tell], Result], told: Tell)
 
 
 def warn_of_few(entries: Entries) -> None:
-    """Warn once of all scores of few samples, in the name of who called."""
+    """Warn once about all scores from few samples, at the caller's line."""
     few = {name: entry["warning"] for name, entry in entries.items() if "warning" in entry}
     if few:
         warnings.warn(f"{', '.join(few)}: {next(iter(few.values()))}", FewSamplesWarning, stacklevel=3)
@@ -507,7 +507,7 @@ def is_scored(
     bins: int | None = None,
     others: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Whether an entry of scores.json is of this metric with these settings."""
+    """Return whether an entry of scores.json is of this metric with these settings."""
     if entry is None:
         return False
     asked = metric.settings | draw_settings(seed, bins) | dict(others or {})
@@ -530,14 +530,14 @@ def score_codes(
     bootstrap: int = 0,
     quiet: bool = False,
 ) -> Entries:
-    """Scores of codes (samples, latents) with factors (samples, factors); what needs images or a model says so.
+    """Score codes (samples, latents) against factors (samples, factors); other metrics report why they have no score.
 
     `factors` may also be a DataFrame or a dict of columns. A value is unknown if it is NaN, None or "", or -1 in a
     column without other negative numbers; samples with an unknown value are left out where factors are needed.
 
-    Metrics that train have the samples divided at random, in the proportion of the published sizes and never above
-    them. `bins` is how many bins a continuous factor is put into (None: it is left out); `bootstrap` is how many
-    resamples of the rows give every score a 90 % interval, under "bootstrap" of its entry (0: none).
+    For metrics that train, the samples are split at random, in the proportion of the published sizes and never above
+    them. `bins` is the number of bins for a continuous factor (None: it is left out); `bootstrap` is the number of
+    resamples of the rows that give every score a 90 % interval, under "bootstrap" of its entry (0: none).
     """
     common, resampling = draw_settings(seed, bins), Bootstrap(bootstrap, seed)
     table = factors if isinstance(factors, FactorTable) else factor_table_of(factors)

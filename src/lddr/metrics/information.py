@@ -10,12 +10,12 @@ from lddr.errors import UserError
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
-DENSE = 4  # possible pairs of values for each sample
-LARGEST = 1e50  # codes are squared, and solvers never come back from an overflow
+DENSE = 4  # possible pairs of values per sample
+LARGEST = 1e50  # codes are squared, and some solvers hang on overflow
 
 
 def as_floats(codes: ArrayLike) -> Floats:
-    """Codes in double precision; what is no table of numbers is refused."""
+    """Return codes in double precision; refuse anything that is not a numeric table."""
     try:
         return np.asarray(as_array(codes), np.float64)
     except (TypeError, ValueError) as error:
@@ -23,7 +23,7 @@ def as_floats(codes: ArrayLike) -> Floats:
 
 
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
-    """Codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
+    """Return codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
     values, truth = as_floats(codes), as_array(factors)
     if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not values.size:
         raise UserError(
@@ -41,14 +41,14 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
 
 
 def in_column(values: ArrayLike) -> NDArray:
-    """The values (samples,) of one factor as a table (samples, 1)."""
+    """Return the values (samples,) of one factor as a table (samples, 1)."""
     return as_array(values).reshape(-1, 1)
 
 
 def checked_parts(
     codes_train: ArrayLike, factors_train: ArrayLike, codes_test: ArrayLike, factors_test: ArrayLike
 ) -> tuple[Floats, Whole, Floats, Whole]:
-    """A sample to train on and one to test on, with the same latents and factors."""
+    """Return a training and a test sample, with the same latents and factors."""
     train, truth = checked(codes_train, factors_train)
     test, asked = checked(codes_test, factors_test)
     if train.shape[1] != test.shape[1] or truth.shape[1] != asked.shape[1]:
@@ -60,21 +60,21 @@ def checked_parts(
 
 
 def discretised(codes: Floats, num_bins: int) -> Whole:
-    """The number of the bin of every code, 1 … num_bins, in equal bins between a latent's extremes."""
+    """Return the bin of every code, 1 … num_bins, in equal bins between a latent's extremes."""
     columns = [np.digitize(column, _edges(column, num_bins)[:-1]) for column in map(_in_own_precision, codes.T)]
     return np.stack(columns, axis=1).astype(np.int64)
 
 
 def histogram_facts(codes: Floats) -> dict[str, Any]:
-    """What a score from histograms says of its sample."""
+    """Return the details of a score that is based on histograms."""
     singles = all(_in_own_precision(column).dtype == np.float32 for column in codes.T)
     return {"samples": len(codes), "bin_edges": "float32" if singles else "float64"}
 
 
 def _in_own_precision(column: Floats) -> NDArray[np.floating]:
-    """In 32 bits where that loses nothing: then edges are in 32 bits, too, which decides for codes that lie on them.
+    """Cast to 32 bits if that is lossless: the bin edges are then in 32 bits, too, which decides for codes on an edge.
 
-    Networks give such codes, and so were the published scores made.
+    Networks output such codes, and the published scores were computed this way.
     """
     with np.errstate(over="ignore"):
         single = column.astype(np.float32)
@@ -82,42 +82,42 @@ def _in_own_precision(column: Floats) -> NDArray[np.floating]:
 
 
 def _edges(column: NDArray[np.floating], num_bins: int) -> NDArray[np.floating]:
-    """Those of `np.histogram`, which refuses codes that are hardly apart."""
+    """Return the edges of `np.histogram`, which refuses codes that are almost equal."""
     low, high = column.min(), column.max()
     margin = column.dtype.type(0.5 * (low == high))
     return np.linspace(low - margin, high + margin, num_bins + 1, dtype=column.dtype)
 
 
 def entropy(values: Whole) -> float:
-    """Entropy in nats of the empirical distribution of whole numbers."""
+    """Return the entropy in nats of the empirical distribution of integers."""
     return _entropy(np.unique(values, return_counts=True)[1])
 
 
 def mutual_information(left: Whole, right: Whole) -> float:
-    """Mutual information in nats of two columns of whole numbers: H(left) + H(right) - H(both)."""
+    """Return the mutual information in nats of two columns of integers: H(left) + H(right) - H(both)."""
     return _information(_numbered(left), _numbered(right))
 
 
 def mutual_information_matrix(bins: Whole, factors: Whole) -> Floats:
-    """(latents, factors)."""
+    """Return the mutual information of each latent with each factor: (latents, factors)."""
     known = [_numbered(factor) for factor in factors.T]
     return np.array([[_information(latent, factor) for factor in known] for latent in map(_numbered, bins.T)])
 
 
 def _entropy(counts: Whole) -> float:
-    """In nats, of how often each value occurs, which is never 0."""
+    """Return the entropy in nats of value counts, which are never 0."""
     shares = counts / counts.sum()
     return float(-(shares * np.log(shares)).sum())
 
 
 def _numbered(column: Whole) -> tuple[Whole, int, float]:
-    """A column with its values numbered from 0, how many there are, and their entropy."""
+    """Return a column with its values numbered from 0, their number, and their entropy."""
     values, numbers, counts = np.unique(column, return_inverse=True, return_counts=True)
     return numbers.astype(np.int64), len(values), _entropy(counts)
 
 
 def _information(left: tuple[Whole, int, float], right: tuple[Whole, int, float]) -> float:
     both = left[0] * right[1] + right[0]
-    is_dense = left[1] * right[1] <= DENSE * len(both)  # then counting is many times as fast as sorting
+    is_dense = left[1] * right[1] <= DENSE * len(both)  # then counting is many times faster than sorting
     counts = np.bincount(both) if is_dense else np.unique(both, return_counts=True)[1]
     return max(0.0, left[2] + right[2] - _entropy(counts[counts > 0]))

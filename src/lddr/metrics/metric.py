@@ -1,4 +1,4 @@
-"""What a metric is: one function from codes and factors to a result, its settings, and the images it needs."""
+"""The definition of a metric: a function from codes and factors to a result, its settings, and the images it needs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
 from lddr.settings import Rule
 
-Draws = dict[str, Indices]  # part → image numbers, of any shape
+Draws = dict[str, Indices]  # part → image indices, of any shape
 
-DIRECT = 20_000_000  # up to this many images a table by image number is smaller than searching is slow
+DIRECT = 20_000_000  # up to this many images, a table indexed by image is small enough to be preferred over searching
 
 
 class EncodedImages:
-    """The codes of some images of a factor space, by image number."""
+    """The codes of some images of a factor space, by image index."""
 
     def __init__(self, space: FactorSpace, images: Indices, codes: NDArray[np.floating]) -> None:
         self.space, self._images, self._codes = space, images, codes
@@ -41,13 +41,13 @@ class EncodedImages:
         return self._codes[rows].astype(np.float64)
 
     def samples(self, draws: Draws) -> dict[str, Sample]:
-        """The drawn parts of a metric."""
+        """Return the samples of a metric, by part."""
         return {part: Sample(numbers, self) for part, numbers in draws.items()}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Drawn images by number: their codes and factors are looked up when asked for, so that a part costs a part."""
+    """Sampled images by index: codes and factors are looked up on access, so that each part costs only its own size."""
 
     indices: Indices  # (…)
     table: EncodedImages
@@ -69,12 +69,12 @@ class Sample:
         return self.table.space.factors_of(self.indices)
 
 
-FEW = 1_000  # samples; published scores are of 10 000 and more
+FEW = 1_000  # samples; published scores use 10,000 and more
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# what a setting may be: the limits stand beside the type
+# types of settings, with their limits
 Count = Annotated[int, {"at_least": 1}]
 Seed = Annotated[int, {"at_least": 0, "at_most": 2**32 - 1}]
 NotNegative = Annotated[float, {"at_least": 0}]
@@ -83,19 +83,19 @@ Share = Annotated[float, {"at_least": 0, "at_most": 1}]
 
 
 class FewSamplesWarning(UserWarning):
-    """A score is of so few samples that it says little."""
+    """A score is based on too few samples to be meaningful."""
 
 
 def of_few_samples(sizes: Mapping[str, Any]) -> str | None:
-    """What to say of a score of so many samples, nothing where they are enough."""
+    """Return the caveat for a score from this many samples; None if they are enough."""
     count = sizes.get("samples", sizes.get("train", FEW) + sizes.get("test", FEW))
     return f"from {count} samples; scores of fewer than {FEW} are biased and vary by chance" if count < FEW else None
 
 
 def rules_of(function: Callable) -> dict[str, Rule]:
-    """The settings of a function: its parameters with a default, but for None, which is something that may be missing.
+    """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
 
-    A range stands in the annotation, such as `Count`; the allowed words are those of a `Literal`.
+    The annotation gives the range, such as `Count`, or the choices, with a `Literal`.
     """
     known = inspect.signature(function).parameters.values()
     return {each.name: _rule(each) for each in known if each.default not in (None, each.empty)}
@@ -109,7 +109,7 @@ def _rule(parameter: inspect.Parameter) -> Rule:
 
 
 def with_settings(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The same function, which refuses settings out of their range in a sentence, and whose result has them all."""
+    """Wrap a function so that it refuses settings out of range, and so that its result contains all settings."""
     signature, rules, name = inspect.signature(function), rules_of(function), function.__name__
 
     @wraps(function)
@@ -130,7 +130,7 @@ T = TypeVar("T")
 
 
 def cores(jobs: int) -> AbstractContextManager:
-    """Let fits run on this many cores, all for -1."""
+    """Let fits run on this many cores (-1: all)."""
     from joblib import parallel_config
 
     check_jobs(jobs)
@@ -145,7 +145,7 @@ def check_jobs(jobs: int) -> None:
 def side_by_side(
     fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], told: Tell | None = None
 ) -> list[T]:
-    """`fit(*task)` for every task, in order; `told` hears the share of each in the `costs` when it is done."""
+    """Return `fit(*task)` for every task, in order; `told` is called with each finished task's share of the `costs`."""
     from joblib import Parallel, delayed
 
     results, total = [], sum(costs) or 1.0
@@ -158,7 +158,7 @@ def side_by_side(
 
 
 def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
-    """The fit with one thread inside: the last digits of its sums would depend on the number of threads."""
+    """Fit with one thread: otherwise, the last digits of sums would depend on the number of threads."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -166,30 +166,30 @@ def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
 
 
 Samples = Mapping[str, Sample]  # by part
-Tell = Callable[[float], None]  # told the share of a metric's work that has just been finished
+Tell = Callable[[float], None]  # called with the share of a metric's work that has just been finished
 QUICK = 10.0  # seconds
 
 
 class UndefinedError(UserError):
-    """A metric has no value here; the sentence says why."""
+    """A metric is undefined here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The headline number, and the settings behind it; a metric adds what else it found out."""
+    """The headline score and its settings; metrics add further results."""
 
     score: float
     settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
-    bootstrap: dict[str, Any] | None = field(default=None, kw_only=True)  # intervals, where they were asked for
+    bootstrap: dict[str, Any] | None = field(default=None, kw_only=True)  # intervals, if requested
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for a file; matrices as lists of rows."""
+        """Return plain values, for a file; matrices become lists of rows."""
         values = {entry.name: plain(getattr(self, entry.name)) for entry in fields(self)}
         return {name: value for name, value in values.items() if name != "bootstrap" or value is not None}
 
 
 def plain(value: Any) -> Any:
-    """As JSON would give it back: lists, numbers and words."""
+    """Convert to what JSON would give back: lists, numbers and strings."""
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -199,42 +199,42 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Metric:
-    """A function with its settings, the published ones unless `with_settings` changed some."""
+    """A function with its settings, which are the published ones unless `with_settings` changed some."""
 
     name: str
     title: str
     function: Callable[..., Result]
     settings: dict[str, Any]
     rules: dict[str, Rule]
-    counts: Mapping[str, Any]  # part → how many images are published, or a function of the settings that tells
+    counts: Mapping[str, Any]  # part → the published number of images, or a function of the settings that returns it
     drawn: Callable[..., Draws] | None
     inputs: Callable[[Samples], Sequence[Any]] | None
-    fixed: dict[str, Any]  # arguments that are no settings
+    fixed: dict[str, Any]  # arguments that are not settings
     is_task: bool
     seconds: float
 
     @property
     def is_quick(self) -> bool:
-        """Whether it is done in seconds, encoding included."""
+        """Whether it takes seconds, encoding included."""
         return self.needs == "codes" and self.seconds <= QUICK
 
     @property
     def needs(self) -> Literal["codes", "interventions", "model"]:
-        """What it is worked out from.
+        """The input that it is computed from.
 
-        "codes" of plain samples, so that arrays from anywhere will do; "interventions", images drawn with one factor
-        held, for which the dataset is needed; or the "model" itself.
+        "codes" of plain samples, so that arrays from any source will do; "interventions", images sampled with one
+        factor fixed, for which the dataset is needed; or the "model" itself.
         """
         return "codes" if self.counts else "interventions" if self.drawn else "model"
 
     @property
     def labels(self) -> bool:
-        """Whether ground-truth factors are needed."""
+        """Whether it needs ground-truth factors."""
         return self.needs == "interventions" or any(name.startswith("factors") for name in self._parameters)
 
     @property
     def about(self) -> str:
-        """What it is, in a sentence."""
+        """A description in one sentence."""
         return (getdoc(self.function) or "").partition("\n")[0]
 
     @property
@@ -243,13 +243,13 @@ class Metric:
 
     @property
     def parts(self) -> dict[str, int]:
-        """How many images each plain sample of this metric has."""
+        """The number of images of each plain sample of this metric."""
         own = self.settings
         counts = {part: count(own) if callable(count) else own[part] for part, count in self.counts.items()}
         return {part: count for part, count in counts.items() if count}
 
     def with_settings(self, **changes: Any) -> Metric:
-        """The same with other settings; what is not one, or out of its range, is refused in a sentence."""
+        """Return a copy with other settings; unknown settings and values out of range are refused."""
         for name in changes:
             if name not in self.rules:
                 raise UserError(f"{self.name} has no setting {name!r}; it has: {', '.join(self.rules) or 'none'}")
@@ -257,24 +257,24 @@ class Metric:
         return replace(self, settings=self.settings | fitting)
 
     def draw(self, space: FactorSpace, generator: np.random.Generator) -> Draws:
-        """The images this metric looks at, as numbers; nothing is encoded yet."""
+        """Sample the images of this metric, as indices; nothing is encoded yet."""
         if self.drawn is None:
             return {part: space.sample(generator, count) for part, count in self.parts.items()}
         return self.drawn(space, generator, **{name: self.settings[name] for name in rules_of(self.drawn)})
 
     def score(self, samples: Samples, told: Tell | None = None) -> Result:
-        """The result, from the samples that were drawn."""
+        """Compute the result from the sampled images."""
         if self.needs == "model":
             raise UndefinedError(f"{self.title} needs the model itself: use lddr evaluate RUN")
         return self(self.inputs(samples) if self.inputs else self._looked_up(samples), told)
 
     def _looked_up(self, samples: Samples) -> list[Any]:
-        """The codes and factors that the function asks for by name; None for those of a part that was not drawn."""
+        """Return the codes and factors that are parameters of the function; None for a part without samples."""
         wanted = [name.partition("_") for name in self._parameters if name.startswith(("codes", "factors"))]
         return [getattr(samples.get(part or "samples"), kind, None) for kind, _, part in wanted]
 
     def __call__(self, inputs: Sequence[Any], told: Tell | None = None) -> Result:
-        """The result of the function for these inputs with these settings; `told` hears of progress where it can."""
+        """Call the function with these inputs and settings; `told` receives the progress if that is supported."""
         given = self.settings | self.fixed | {"told": told}
         result = self.function(
             *inputs, **{name: given[name] for name in self._parameters[len(inputs) :] if name in given}
@@ -299,14 +299,15 @@ def metric(
     seconds: float = 0.1,
     **fixed: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: make a function known as a metric. Its inputs come first; its parameters with a default are settings.
+    """Register the decorated function as a metric. Inputs come first; parameters with a default are settings.
 
     `parts` are the plain samples it needs: part → the published number of images, which is a setting, too. Its inputs
-    are then called codes_PART and factors_PART; plain `codes` and `factors` are those of the part "samples".
-    Instead, `draw(space, generator, …)` draws with factors held; its parameters with a default are settings, and
-    `inputs(samples)` makes the inputs of what it drew. With neither, the inputs are `trained`, `dataset` and `seed`.
-    `is_task` is for what is done with codes, which is no measure of disentanglement; `seconds` is how long it takes on
-    one core with the published settings, roughly; `fixed` are arguments that are no settings.
+    are then named codes_PART and factors_PART; plain `codes` and `factors` are those of the part "samples".
+    Alternatively, `draw(space, generator, …)` samples with fixed factors; its parameters with a default are settings,
+    and `inputs(samples)` makes the inputs from its samples. With neither, the inputs are `trained`, `dataset` and
+    `seed`.
+    `is_task` marks downstream tasks, which do not measure disentanglement; `seconds` is roughly how long it takes on
+    one core with the published settings; `fixed` are arguments that are not settings.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
@@ -327,11 +328,11 @@ SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # t
 
 Chosen = Mapping[str, Metric]
 MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
-Names = str | Iterable[str] | None  # "quick", "all", names with commas between them, or a list; None is quick
+Names = str | Iterable[str] | None  # "quick", "all", comma-separated names, or a list; None is quick
 
 
 def configured(names: Names = None, settings: MetricSettings | None = None) -> dict[str, Metric]:
-    """The metrics that are wanted, with changed settings; the quick ones are joined by those whose settings are."""
+    """Return the selected metrics, with changed settings; "quick" also includes metrics whose settings are given."""
     changes = settings or {}
     wanted = named(names)
     if names is None or names == "quick":
@@ -343,26 +344,26 @@ def configured(names: Names = None, settings: MetricSettings | None = None) -> d
 
 
 def measures() -> list[str]:
-    """The metrics that hold codes against factors: the paper's six, then all others."""
+    """Return the metrics that compare codes with factors: the paper's six, then all others."""
     others = [name for name in metrics if metrics[name].labels and not metrics[name].is_task]
     return list(dict.fromkeys([*SIX_METRICS, *others]))
 
 
 def named(names: Names) -> list[str]:
-    """The names of metrics that are meant."""
+    """Return the selected names of metrics."""
     if names is None or names == "quick":
         return [name for name in metrics if metrics[name].is_quick]
     if names == "all":
         return list(metrics)
     given = names.split(",") if isinstance(names, str) else names
     wanted = [name.strip() for name in given if name.strip()]
-    if isinstance(names, str) and not wanted:  # a study may do without scores
+    if isinstance(names, str) and not wanted:  # a study may have no scores
         raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
     return list(dict.fromkeys(wanted))
 
 
 def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """METRIC.SETTING=VALUE as nested dictionaries, with the value in the type of the setting."""
+    """Parse METRIC.SETTING=VALUE into nested dictionaries, with each value in the type of its setting."""
     settings: dict[str, dict[str, Any]] = {}
     for change in changes:
         where, equals, value = change.partition("=")
@@ -375,7 +376,7 @@ def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def described() -> list[tuple[str, str, str, str]]:
-    """Name, needs, what it is, and the published settings of every metric."""
+    """Return name, needs, description and published settings of every metric."""
     rows = []
     for name in metrics:
         metric = metrics[name]
@@ -390,7 +391,7 @@ def in_words(value: Any) -> str:
 
 
 def markdown_table() -> str:
-    """The table of docs/metrics.md."""
+    """Return the table of docs/metrics.md."""
     rows = [("name", "needs", "what it is", "settings"), ("---",) * 4]
     rows += [(f"`{name}`", needs, about.replace("|", "\\|"), settings) for name, needs, about, settings in described()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

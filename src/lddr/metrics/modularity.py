@@ -17,12 +17,12 @@ from lddr.metrics.information import (
 from lddr.metrics.metric import Count, NotNegative, Result, Tell, UndefinedError, metric, side_by_side
 from lddr.metrics.probe import probabilities, standardised
 
-ROUNDING = 1e-12  # nats: less than this is no information, and its shares are no shares
+ROUNDING = 1e-12  # nats: less than this is rounding error, not information
 
 
 @dataclass(frozen=True)
 class ModularityResult(Result):
-    """The mean, the modularity of every latent, and the mutual information (latents, factors) in nats behind it."""
+    """The mean, the modularity of every latent, and their mutual information (latents, factors) in nats."""
 
     per_latent: tuple[float, ...]
     mutual_information: Floats
@@ -33,7 +33,7 @@ def modularity(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> Mo
     """A latent tells of one factor only: 1 - Σ I² of the others / (I² of the best · (F - 1)), mean over latents.
 
     F counts the factors that vary. A latent without any information counts as 0, as published; with F = 1 there is no
-    other factor, and an informative latent counts as 1. Noise does not score 0: its spurious I have a largest one, too.
+    other factor, and an informative latent counts as 1. Noise does not score 0: its spurious I have a maximum, too.
     """
     values, truth = checked(codes, factors)
     information = mutual_information_matrix(discretised(values, num_bins), truth)
@@ -74,7 +74,7 @@ def explicitness(
 
     The scores come from one multinomial logistic regression per factor on the standardised codes, as in
     disentanglement_lib. Its code and the authors' report the AUC itself, for which chance is ½: that is `area`; on the
-    scale of `score` chance is 0 (Carbonneau et al. 2022). A value that training never saw is told at chance.
+    scale of `score` chance is 0 (Carbonneau et al. 2022). A value missing from the training set scores at chance.
     """
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     scaled = standardised(train, test)
@@ -91,7 +91,7 @@ def explicitness(
 def _area(
     train: Floats, test: Floats, factor: Whole, asked: Whole, regularisation: float, iterations: int
 ) -> float | None:
-    """Mean area under the ROC curve over the values in the test sample; None if there is one only."""
+    """Return the mean area under the ROC curve over the values in the test sample; None if there is only one."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 

@@ -24,7 +24,7 @@ SWEEPS, TOLERANCE = 1_000, 1e-9  # of the coordinate descent
 class UdrResult(Result):
     """The best model's score, the score of every model, and the scores of all pairs behind it.
 
-    `pairs[i, j]` scores model i beside model j; the diagonal, which nothing uses, is 0.
+    `pairs[i, j]` scores model i against model j; the diagonal, which is unused, is 0.
     """
 
     best: int
@@ -88,7 +88,7 @@ def _varying(codes: Floats, min_variance: float) -> NDArray[np.bool_]:
 
 
 def _pair_scores(models: list[Floats], similarity: Similarity, alpha: float) -> Floats:
-    """(models, models): row i, column j is the agreement of model i, predicted from model j."""
+    """Return (models, models): row i, column j is the agreement of model i, predicted from model j."""
     correlation = correlations(np.concatenate(models, axis=1), ranked=similarity == "spearman")
     edges = np.cumsum([codes.shape[1] for codes in models])[:-1]
     pairs = np.zeros((len(models), len(models)))
@@ -101,10 +101,10 @@ def _pair_scores(models: list[Floats], similarity: Similarity, alpha: float) -> 
 
 
 def correlations(codes: Floats, ranked: bool) -> Floats:
-    """(latents, latents), of the values or of their ranks; 0 for a latent that does not vary."""
+    """Return correlations (latents, latents) of the values or of their ranks; 0 for a constant latent."""
     values = _ranks(codes) if ranked else codes
     varies = np.ptp(values, axis=0) > 0
-    centred = (values - values.mean(axis=0)) * varies  # exact zeros, where rounding would leave a trace
+    centred = (values - values.mean(axis=0)) * varies  # exact zeros, where rounding would leave a residue
     standard = centred / np.where(varies, values.std(axis=0), 1.0)
     return standard.T @ standard / len(standard)
 
@@ -116,7 +116,7 @@ def _ranks(codes: Floats) -> Floats:
 
 
 def lasso_weights(inner: Floats, cross: Floats, alpha: float) -> Floats:
-    """(sources, targets): argmin over w of ½ mean (y - x·w)² + alpha |w|₁, for every target at once.
+    """Return (sources, targets): argmin over w of ½ mean (y - x·w)² + alpha |w|₁, for all targets at once.
 
     Coordinate descent needs no samples, only the correlations of the sources with each other (`inner`) and with
     the targets (`cross`).
@@ -133,7 +133,7 @@ def lasso_weights(inner: Floats, cross: Floats, alpha: float) -> Floats:
 
 
 def agreement(strengths: Floats) -> float:
-    """How close to one-to-one a matrix (a, b) of strengths R ≥ 0 is.
+    """Return how close to one-to-one a matrix (a, b) of strengths R ≥ 0 is.
 
     1 / (d_a + d_b) · [ Σ_b (max_a R)² / Σ_a R + Σ_a (max_b R)² / Σ_b R ], where a latent without any strength adds 0.
     """

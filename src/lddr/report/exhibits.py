@@ -1,4 +1,4 @@
-"""What pages show: tables and figures, each made from runs by one file that registers it."""
+"""The contents of pages: tables and figures, each made from runs by one registered function."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -7,30 +7,30 @@ from typing import Generic, TypeVar
 from lddr.errors import UserError
 from lddr.registry import Registry
 
-Source = TypeVar("Source")  # what it is made from: groups of runs, or one run
+Source = TypeVar("Source")  # the input: groups of runs, or one run
 Made = TypeVar("Made")
-Missing = dict[str, str]  # title → what is missing for it
+Missing = dict[str, str]  # title → why it is missing
 
 
 class UnwantedError(UserError):
-    """Raised by what nobody would miss here."""
+    """Raised by an exhibit that is irrelevant here, so that its absence is not reported."""
 
 
 @dataclass(frozen=True)
 class Exhibit(Generic[Source, Made]):
-    """A table or a figure; `make` raises UndefinedError, one sentence, where the runs do not allow it."""
+    """A table or a figure; `make` raises UndefinedError, with a one-sentence message, if the runs do not allow it."""
 
     name: str
     title: str
-    order: int  # its place on a page
+    order: int  # its position on a page
     make: Callable[[Source], Made]
 
 
 class Exhibits(Registry[Exhibit[Source, Made]]):
-    """All tables, or all figures of one kind."""
+    """All tables, or all figures of one type."""
 
     def add(self, name: str, title: str, order: int) -> Callable[[Callable[[Source], Made]], Callable[[Source], Made]]:
-        """Decorator: let pages show what this function makes."""
+        """Register the decorated function's result for display on pages."""
 
         def register(make: Callable[[Source], Made]) -> Callable[[Source], Made]:
             return self.register(name)(Exhibit(name, title, order, make)).make
@@ -38,14 +38,14 @@ class Exhibits(Registry[Exhibit[Source, Made]]):
         return register
 
     def in_order(self) -> list[Exhibit[Source, Made]]:
-        """As they follow each other on a page."""
+        """Return the exhibits in their order on a page."""
         return sorted((self[name] for name in self), key=lambda exhibit: exhibit.order)
 
 
 def made(
     exhibits: Iterable[Exhibit[Source, Made]], source: Source, missing: Missing
 ) -> Iterator[tuple[Exhibit[Source, Made], Made]]:
-    """Each with what it makes of the source; what cannot be made is noted with the reason."""
+    """Return each exhibit with its result; those that cannot be made are listed with the reason."""
     for exhibit in exhibits:
         try:
             yield exhibit, exhibit.make(source)

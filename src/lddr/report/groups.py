@@ -1,4 +1,4 @@
-"""Which runs can be compared: groups that differ in model, knob and seed only, and what was left out and why."""
+"""Comparable runs: groups that differ only in model, knob and seed, and which runs were left out and why."""
 
 import json
 from collections import Counter
@@ -23,11 +23,11 @@ Reasons = dict[str, list[str]]  # reason → runs
 
 @dataclass(frozen=True)
 class Group:
-    """Runs on the same images with the same settings but for what a sweep varies; their scores mean the same."""
+    """Runs on the same images with the same settings except those that a sweep varies, so that their scores compare."""
 
-    label: str  # the dataset, and what tells this group from others on it
+    label: str  # the dataset, and what distinguishes this group from others on it
     runs: tuple[Run, ...]
-    setup: SettingValues  # what they have in common
+    setup: SettingValues  # the settings they share
     metric_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -36,21 +36,21 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The dataset's."""
+        """The title of the dataset."""
         return dataset_title(self.dataset)
 
     @property
     def is_own(self) -> bool:
-        """Whether the images are somebody's own."""
+        """Whether the images are a user's own."""
         return self.dataset not in datasets
 
     @property
     def supervised(self) -> list[Run]:
-        """The runs that saw labels."""
+        """The runs that were trained with labels."""
         return [run for run in self.runs if run.value("supervision") is not None]
 
     def unsupervised(self, *models: str) -> list[Run]:
-        """The runs that saw none, of these models or of all."""
+        """Return the runs that were trained without labels, of these models or of all."""
         unlabelled = [run for run in self.runs if run.value("supervision") is None]
         return [run for run in unlabelled if not models or run.value("model") in models]
 
@@ -69,22 +69,22 @@ class Collection:
 
     @property
     def main(self) -> tuple[Group, ...]:
-        """One group per dataset: what figures over several datasets are drawn from."""
+        """One group per dataset, for figures over several datasets."""
         return main_groups(self.groups)
 
 
 def unique(runs: Sequence[Run]) -> list[Run]:
-    """Each run once: a Gaussian model can be in several groups."""
+    """Return each run once: a Gaussian model can be in several groups."""
     return list({run.folder: run for run in runs}.values())
 
 
 def scores_of(runs: Iterable[Run], name: str) -> list[float]:
-    """The score of every run that has it."""
+    """Return the score of every run that has it."""
     return [value for run in runs if (value := run.number(name)) is not None]
 
 
 def main_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Of every dataset the group with most runs; of equals, the one trained longer."""
+    """Return for every dataset the group with most runs; ties go to the one trained longer."""
     best: dict[str, Group] = {}
     for group in groups:
         known = best.setdefault(group.dataset, group)
@@ -94,7 +94,7 @@ def main_groups(groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def collect(runs: Sequence[Run]) -> Collection:
-    """Sort runs into groups; unfinished ones, copies, and scores with settings of their own are left out."""
+    """Sort runs into groups; unfinished runs, duplicates, and scores with deviating settings are left out."""
     left_out: Reasons = {}
     finished = _without_copies(_finished(runs, left_out), left_out)
     parts = [part for alike in _alike(finished) for part in _variants(alike)]
@@ -104,7 +104,7 @@ def collect(runs: Sequence[Run]) -> Collection:
 
 
 def _finished(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
-    """Those that have been trained to their end."""
+    """Return the runs whose training is complete."""
     words = {"training": "not trained to the end; start the same command again to go on"}
     for run in runs:
         if run.state != "finished":
@@ -113,7 +113,7 @@ def _finished(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
 
 
 def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
-    """Runs of the same settings count once, the one with most scores."""
+    """Keep one of several runs with the same settings: the one with most scores."""
     kept: dict[frozenset, Run] = {}
     for run in sorted(runs, key=lambda run: -len(run.scores)):
         key = frozenset(run.settings.items())
@@ -123,7 +123,7 @@ def _without_copies(runs: Iterable[Run], left_out: Reasons) -> list[Run]:
 
 
 def _alike(runs: Sequence[Run]) -> list[list[Run]]:
-    """Runs with the same values of the settings that every run has: dataset, steps, precision, …"""
+    """Group runs by the settings that every run has: dataset, steps, precision, …"""
     everywhere = set.intersection(*(set(_compared(run)) for run in runs)) if runs else set()
     parts: dict[frozenset, list[Run]] = {}
     for run in runs:
@@ -132,7 +132,7 @@ def _alike(runs: Sequence[Run]) -> list[list[Run]]:
 
 
 def _variants(runs: list[Run]) -> list[list[Run]]:
-    """Divide runs whose latents or objectives have settings of their own with several values, such as the noise.
+    """Split runs whose latents or objectives have settings of their own with several values, such as the noise.
 
     A run without such a setting belongs to every part: a Gaussian model is compared with the discrete ones of each.
     """
@@ -151,16 +151,16 @@ def _chosen(run: Run, names: set[str]) -> frozenset[tuple[str, Value]]:
 
 
 def _compared(run: Run) -> SettingValues:
-    """Its details, where those that belong to its model are told from the same ones of others."""
+    """Return a run's details; those specific to its model are renamed, so that they differ from other models'."""
     own = _own_names(str(run.value("model")))
     return {own.get(name, name): value for name, value in details(run).items()}
 
 
 @cache
 def _own_names(model: str) -> dict[str, str]:
-    """What a model is published with beside others' protocol, and what its latent or objective usually has otherwise.
+    """Return new names for settings in which a model's published protocol or its parts' defaults differ from the usual.
 
-    Such settings ("clip of qlae", "num_categories of fsq") divide runs that have them, and part no model from others.
+    Such settings ("clip of qlae", "num_categories of fsq") split the runs that have them, but do not separate models.
     """
     if model not in models:
         return {}
@@ -175,12 +175,12 @@ def _own_names(model: str) -> dict[str, str]:
 
 
 def _common(runs: Sequence[Run]) -> SettingValues:
-    """What a group has in common; a setting that some of its runs do not have is still the same for the others."""
+    """Return the settings a group shares; a setting that some runs do not have still counts if the others agree."""
     return {name: value for run in runs for name, value in _compared(run).items()}
 
 
 def _checked(group: Group, left_out: Reasons) -> Group:
-    """Drop the scores whose metric was used with other settings than in most runs of the group."""
+    """Drop scores whose metric was used with other settings than in most runs of the group."""
     entries = {run.name: metric_settings(run) for run in group.runs}
     usual: dict[str, dict[str, Any]] = {}
     for metric in dict.fromkeys(metric for settings in entries.values() for metric in settings):
@@ -191,7 +191,7 @@ def _checked(group: Group, left_out: Reasons) -> Group:
 
 
 def _most_common(metric: str, found: list[dict[str, Any]]) -> dict[str, Any]:
-    """Among as many runs on both sides, the published settings win."""
+    """Return the most common settings; ties go to the published ones."""
     counts = Counter(json.dumps(settings, sort_keys=True) for settings in found)
     text = max(counts, key=lambda text: (counts[text], not unpublished(metric, json.loads(text)), text))
     return json.loads(text)
@@ -206,7 +206,7 @@ def _without_odd_scores(run: Run, mine: dict[str, Any], usual: dict[str, Any], l
 
 
 def metric_settings(run: Run) -> dict[str, dict[str, Any]]:
-    """Metric → the settings it was computed with, but for the seed of its draws."""
+    """Return metric → the settings it was computed with, except its sampling seed."""
     return {
         metric: {name: value for name, value in entry.get("settings", {}).items() if name != "draw_seed"}
         for metric, entry in run.files.metrics.items()
@@ -215,7 +215,7 @@ def metric_settings(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _labelled(groups: Sequence[Group]) -> list[Group]:
-    """Name every group by its dataset, and by the settings in which several on one dataset differ."""
+    """Name every group by its dataset, and by the settings in which several groups on one dataset differ."""
     labelled = []
     for group in groups:
         rivals = [other.setup for other in groups if other.dataset == group.dataset]
@@ -231,6 +231,6 @@ def _weight(group: Group) -> tuple[float, float]:
 
 
 def _position(dataset: str) -> tuple[int, str]:
-    """The paper's datasets in its order, those that look like them, then all others by name."""
+    """Return a sort key: the paper's datasets in its order, those similar to them, then all others by name."""
     order = [*DATASETS, *LOOK_ALIKES]
     return (order.index(dataset) if dataset in order else len(order)), dataset

@@ -1,4 +1,4 @@
-"""What others have published, with other networks than the paper's: to stand beside our numbers, not to be reached."""
+"""Results published by others, with other networks than the paper's: for comparison with ours, not as a target."""
 
 import json
 from functools import cache
@@ -10,11 +10,11 @@ from lddr.report.tables.table import Number
 
 @cache
 def others_results() -> dict[str, Any]:
-    """Their numbers in percent, each kind with its source and protocol."""
+    """Return their numbers in percent, each set with its source and protocol."""
     return json.loads((files("lddr.report") / "others_results.json").read_text(encoding="utf-8"))
 
 
 def others_infomec(model: str, part: str, dataset: str | None) -> Number | None:
-    """InfoM, InfoC or InfoE ("infom", …) of a model on one of the paper's datasets."""
+    """Return InfoM, InfoC or InfoE ("infom", …) of a model on one of the paper's datasets."""
     value = others_results()["infomec"].get(model.replace("-", "_"), {}).get(dataset, {}).get(part)
     return None if value is None else Number(value)

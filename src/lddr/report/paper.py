@@ -1,4 +1,4 @@
-"""The paper's numbers, which of ours they stand beside, and in what our runs differ from the paper's."""
+"""The paper's numbers, which of ours they are compared with, and how our runs differ from the paper's."""
 
 import json
 from collections.abc import Iterable
@@ -20,10 +20,10 @@ DATASETS = {  # ours → the paper's, in its order
     "shapes3d": "shapes3d",
     "mpi3d_toy": "mpi3d",
 }
-LOOK_ALIKES = {"rooms": "shapes3d"}  # drawn here: not the same
-PAPER_PIXELS = 64  # what a resolution that is left out means for all of the paper's datasets
+LOOK_ALIKES = {"rooms": "shapes3d"}  # rendered here: similar, not the same
+PAPER_PIXELS = 64  # the default resolution of all of the paper's datasets
 MPI3D_IMAGES = 460_800  # the paper's MPI3D has four colours and four shapes; a later file has six of each
-METRICS = {"beta_vae": "beta_vae_score", "factor_vae": "factor_vae_score"}  # called otherwise in its file
+METRICS = {"beta_vae": "beta_vae_score", "factor_vae": "factor_vae_score"}  # names that differ in its file
 SELECTED_FROM = ("dvae", "factor-dvae")  # the models of its Selection row
 QUOTED = ("beta-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")  # from Locatello et al. (2019)
 GAINS = {"dvae": "unregularized_mig_median_gain_percent", "factor-dvae": "tc_regularized_mig_median_gain_percent"}
@@ -32,22 +32,22 @@ SWEPT = {"model", "latent", "objective", "seed", "supervision", "labels", "omega
 
 @cache
 def paper_results() -> dict[str, Any]:
-    """Everything the paper says in numbers, in percent."""
+    """Return all numbers of the paper, in percent."""
     return json.loads((files("lddr.report") / "paper_results.json").read_text(encoding="utf-8"))
 
 
 def counterpart(dataset: str) -> str | None:
-    """The paper's dataset that ours is, or looks like."""
+    """Return the paper's dataset that ours is, or is similar to."""
     return DATASETS.get(LOOK_ALIKES.get(dataset, dataset))
 
 
 def counterpart_title(dataset: str) -> str:
-    """What the dataset that ours is, or looks like, is called."""
+    """Return the title of the dataset that ours is, or is similar to."""
     return dataset_title(LOOK_ALIKES.get(dataset, dataset))
 
 
 def paper_mig(model: str, dataset: str | None) -> Number | None:
-    """Median and quartiles of the unsupervised MIG (Table 1 and appendix); `model` may be "selection"."""
+    """Return median and quartiles of the unsupervised MIG (Table 1 and appendix); `model` may be "selection"."""
     key = model.replace("-", "_")
     middle = paper_results()["mig_median_unsupervised"].get(key, {}).get(dataset)
     low, high = paper_results()["mig_quartiles_unsupervised"].get(key, {}).get(dataset) or (None, None)
@@ -55,14 +55,14 @@ def paper_mig(model: str, dataset: str | None) -> Number | None:
 
 
 def paper_metric(metric: str, dataset: str | None) -> Number | None:
-    """Median and quartiles of one of the six metrics of the D-VAE (appendix)."""
+    """Return median and quartiles of one of the six metrics of the D-VAE (appendix)."""
     return _quartiles(
         paper_results()["dvae_unregularized_all_metrics"].get(METRICS.get(metric, metric), {}).get(dataset)
     )
 
 
 def paper_supervised(model: str, supervision: str, labels: int, dataset: str | None) -> Number | None:
-    """Median and quartiles of the MIG with 1000 labels (appendix)."""
+    """Return median and quartiles of the MIG with 1000 labels (appendix)."""
     if labels != 1000 or supervision not in ("cross-entropy", "masked"):
         return None
     key = model.replace("-", "_") + ("_masked" if supervision == "masked" else "")
@@ -70,7 +70,7 @@ def paper_supervised(model: str, supervision: str, labels: int, dataset: str | N
 
 
 def paper_gain(discrete: str, metric: str, dataset: str | None) -> Number | None:
-    """By how many percent the median of the discrete model is better than that of the Gaussian one (text)."""
+    """Return by how many percent the discrete model's median is better than the Gaussian one's (text)."""
     claims = paper_results()["claims"]
     gain = claims.get(GAINS.get(discrete), {}).get(dataset) if metric == "mig" else None
     if discrete == "dvae" and dataset == "mpi3d":
@@ -82,11 +82,11 @@ def _quartiles(entry: dict[str, float] | None) -> Number | None:
     return None if entry is None else Number(entry["median"], entry["q25"], entry["q75"])
 
 
-Departures = dict[str, dict[str, None]]  # mark → what is different, in the order it was found
+Departures = dict[str, dict[str, None]]  # mark → the difference, in the order of discovery
 
 
 def departures(runs: Iterable[Run], metric: str | None = None, used: dict[str, Any] | None = None) -> Departures:
-    """In what these runs, and the settings a metric was used with, differ from what the paper did."""
+    """Return how these runs, and the settings that a metric was used with, differ from the paper's."""
     found: Departures = {}
     for mark, what in (item for run in runs for item in _departures(run)):
         found.setdefault(mark, {})[what] = None
@@ -113,13 +113,13 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def details(run: Run) -> dict[str, Value]:
-    """The settings of a run that no sweep varies."""
+    """Return the settings of a run that no sweep varies."""
     return {name: value for name, value in run.settings.items() if name not in SWEPT | knobs()}
 
 
 @cache
 def knobs() -> frozenset[str]:
-    """What sweeps vary: the settings that have a grid in some objective."""
+    """Return the settings that sweeps vary: those that have a grid in some objective."""
     from lddr.models import models
 
     return frozenset(name for model in models for name in models[model].grid)
@@ -135,7 +135,7 @@ def _off_grid(run: Run) -> Iterable[tuple[str, float]]:
 
 @cache
 def paper_settings(model: str, dataset: str, supervision: str | None) -> dict[str, Value]:
-    """The settings of the paper's runs of a model; nothing for a model of another version."""
+    """Return the settings of the paper's runs of a model; empty for a model of another version."""
     from lddr.config import configure
 
     with suppress(UserError):
@@ -144,14 +144,14 @@ def paper_settings(model: str, dataset: str, supervision: str | None) -> dict[st
 
 
 def unpublished(metric: str, used: dict[str, Any]) -> list[str]:
-    """In which settings a metric was used otherwise than published, in words."""
+    """Describe the settings in which a metric was not used as published."""
     usual = _published(metric)
     odd = unpublished_settings(metric, used)
     return [f"{metric}.{name} {in_words(value)} instead of {in_words(usual[name])}" for name, value in odd.items()]
 
 
 def unpublished_settings(metric: str, used: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a metric that are not the published ones."""
+    """Return the settings of a metric that are not the published ones."""
     usual = _published(metric)
     return {name: used[name] for name in usual if name in used and used[name] != usual[name]}
 
@@ -164,7 +164,7 @@ def _published(metric: str) -> dict[str, Any]:
 
 
 def in_words(value: Any) -> str:
-    """A setting as it stands in a sentence: large numbers in groups of three."""
+    """Format a setting for a sentence: large numbers in groups of three."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}".replace(",", " ") if value >= 10_000 else str(value)
     return str(PAPER_PIXELS) if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Which order of runs goes with which: Spearman's correlation of selectors, metrics and statistical efficiency."""
+"""Agreement of rankings: Spearman correlations of selectors, metrics and statistical efficiency."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from lddr.metrics.metric import measures, metrics
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
 
-FEWEST = 3  # runs a rank correlation is worked out from
+FEWEST = 3  # runs needed for a rank correlation
 RunColumns = dict[str, list[float | None]]  # title → a number for each run
 
 
 def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
-    """The rank correlation over the runs that have both scores; NaN where it says nothing."""
+    """Return the rank correlation over the runs that have both scores; NaN if it is undefined."""
     from scipy.stats import rankdata
 
     pairs = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
@@ -23,12 +23,12 @@ def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> flo
 
 
 def efficiencies() -> dict[str, str]:
-    """The scores that tell how few labels a learner needs, with the learner."""
+    """Return the scores that measure how few labels a learner needs, with the learner."""
     return {f"{name}.efficiency": metrics[name].title.lower() for name in metrics.registered() if metrics[name].is_task}
 
 
 def selector_columns(runs: Sequence[Run]) -> RunColumns:
-    """Each selector that needs nothing but scores, turned so that larger means chosen first."""
+    """Return each selector that needs only scores, with its sign chosen such that larger means preferred."""
     from lddr.selection.selector import Candidates, selectors
 
     columns: RunColumns = {}
@@ -43,7 +43,7 @@ def selector_columns(runs: Sequence[Run]) -> RunColumns:
 
 
 def metric_columns(runs: Sequence[Run]) -> RunColumns:
-    """The metrics that some run has, by their titles."""
+    """Return the metrics that some run has, by their titles."""
     return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in measures()})
 
 

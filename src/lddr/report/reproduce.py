@@ -1,4 +1,4 @@
-"""The exact commands that make runs, their scores and a report again."""
+"""The exact commands that reproduce runs, their scores and a report."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from lddr.runs.pretrained import is_shipped
 
 
 def commands(groups: Sequence[Group]) -> list[str]:
-    """Train all runs of some groups, and score them."""
+    """Return commands that train and score all runs of some groups."""
     return [*training_commands(unique([run for group in groups for run in group.runs])), *evaluation_commands(groups)]
 
 
 def training_commands(runs: Sequence[Run]) -> list[str]:
-    """One `lddr train` for every combination of settings, in a loop over its seeds."""
+    """Return one `lddr train` for every combination of settings, in a loop over its seeds."""
     seeds: dict[str, list[int]] = {}
     others = []
     for run in runs:
@@ -34,12 +34,12 @@ def training_commands(runs: Sequence[Run]) -> list[str]:
 
 
 def _place(run: Run) -> Path:
-    """Its folder, or where a shipped model goes when it is trained again."""
+    """Return a run's folder, or where a shipped model is stored when it is trained again."""
     return Path("runs") / run.files.config.run_name if is_shipped(run.folder) else run.folder
 
 
 def _named(run: Run) -> str:
-    """How commands that only look at a run are told which."""
+    """Return the argument by which commands that only read a run identify it."""
     return run.name if is_shipped(run.folder) else str(run.folder)
 
 
@@ -50,7 +50,7 @@ def _looped(command: str, seeds: Sequence[int]) -> str:
 
 
 def evaluation_commands(groups: Sequence[Group]) -> list[str]:
-    """The `lddr evaluate` that gives groups their scores: one if all want the same, else with the folders of each."""
+    """Return the `lddr evaluate` commands that score groups: one if all need the same, else with each one's folders."""
     wanted: dict[str, list[Run]] = {}
     for group in groups:
         if group.metric_settings:
@@ -66,7 +66,7 @@ def evaluation_commands(groups: Sequence[Group]) -> list[str]:
 
 
 def _evaluation(group: Group) -> str:
-    """The metrics of a group, and their settings where these are not the published ones."""
+    """Return the metrics of a group, and their settings if these are not the published ones."""
     used = group.metric_settings
     changes = [
         f"{metric}.{name}={_plain(value)}"
@@ -83,16 +83,16 @@ def _plain(value: Any) -> str:
 
 
 def report_command(roots: Sequence[Path], out: Path, where: Sequence[str] = ()) -> str:
-    """The `lddr report` that makes this report."""
+    """Return the `lddr report` command that makes this report."""
     conditions = [word for condition in where for word in ("--where", condition)]
     return shlex.join(["lddr", "report", *map(str, roots), *conditions, "--out", str(out)])
 
 
 def show_command(run: Run) -> str:
-    """The `lddr show` that makes a run's card."""
+    """Return the `lddr show` command that makes a run's card."""
     return shlex.join(["lddr", "show", _named(run)])
 
 
 def compare_command(runs: Sequence[Run], out: Path) -> str:
-    """The `lddr compare` that puts these runs side by side."""
+    """Return the `lddr compare` command that puts these runs side by side."""
     return shlex.join(["lddr", "compare", *map(_named, runs), "--out", str(out)])

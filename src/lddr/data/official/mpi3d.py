@@ -26,7 +26,7 @@ def _space(colours: int, shapes: int) -> FactorGrid:
     return FactorGrid(tuple(Factor(name, size) for name, size in sizes.items()))
 
 
-SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer file and the older one, by length
+SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer and older file, by image count
 
 
 class MPI3D(Official):
@@ -43,7 +43,7 @@ class MPI3D(Official):
 
 
 def _space_of(images: NpzArray) -> FactorGrid:
-    """The factor space of the file's length; nothing else is accepted, because it would be numbered wrongly."""
+    """Return the factor space for the file's number of images; others are refused, as their indices would be wrong."""
     length = images.shape[0] if images.shape else 0
     if length not in SPACES:
         expected = " or ".join(described((known, *MPI3D.image_shape)) for known in SPACES)
@@ -57,7 +57,7 @@ def _file(name: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _remotes(name: str, md5: str, may_differ: bool = False) -> tuple[Remote, ...]:
-    others = () if may_differ else (f"{FORMER_ADDRESS}/{name}.npz",)  # an old file would pass for a new one
+    others = () if may_differ else (f"{FORMER_ADDRESS}/{name}.npz",)  # an old file could be mistaken for a new one
     checksum = f"md5:{md5}"
     return (Remote(f"{name}/{name}.npz", f"{ADDRESS}/{name}.npz", checksum, others=others, may_differ=may_differ),)
 

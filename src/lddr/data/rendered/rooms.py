@@ -1,4 +1,4 @@
-"""Rooms: a 3D scene in the manner of 3D Shapes, drawn by ray casting."""
+"""Rooms: a 3D scene similar to 3D Shapes, rendered by ray casting."""
 
 from colorsys import hsv_to_rgb
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from lddr.data.dataset import Dataset, Images, datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.errors import UserError
 
-Floats = NDArray[np.floating]  # float32 throughout; vectors are (3, count): x to the right, y ahead, z up
+Floats = NDArray[np.floating]  # float32 throughout; vectors are (3, count): x points right, y forward, z up
 
-_CLOSE = 1e-3  # a ray this near to a surface has met it
+_CLOSE = 1e-3  # a ray this close to a surface has hit it
 
 
 @dataclass(frozen=True)
 class Solid:
-    """All points within `rounding` of a core, which is an upright box or, when `turned` on a lathe, an upright drum."""
+    """All points within `rounding` of a core: an upright box or, with `turned`, an upright cylinder."""
 
     width: float  # of the core, from its axis to its side
     height: float  # of the core, from its middle to its top
@@ -33,12 +33,12 @@ class Solid:
 
     @property
     def reach(self) -> float:
-        """Radius of the ball about the centre that holds the whole solid."""
+        """Return the radius of the bounding sphere about the centre."""
         corner = self.width if self.turned else self.width * 2**0.5
         return (corner**2 + self.height**2) ** 0.5 + self.rounding
 
     def surface(self, points: Floats) -> tuple[Floats, Floats]:
-        """How far points outside the core are from the surface, (count,), and which way is out there, (3, count)."""
+        """Return distances to the surface for points outside the core, (count,), and outward normals, (3, count)."""
         x, y, z = points
         z = _beyond(z - self.middle, self.height)
         if self.turned:
@@ -52,15 +52,15 @@ class Solid:
 
 
 def first_hit(solid: Solid, origin: Floats, directions: Floats) -> Floats:
-    """How far rays from `origin`, (3, 1), go until they meet the solid, infinity if never: (3, count) → (count,).
+    """Return how far rays from `origin`, (3, 1), travel to the solid, infinity if they miss: (3, count) → (count,).
 
-    The distance to a convex solid is a convex function along a ray, so Newton's steps never go too far.
+    The distance to a convex solid is a convex function along a ray, so Newton steps never overshoot.
     """
     start, crossing = _enter_ball(solid, origin, directions)
     found = np.full(start.shape, np.inf, np.float32)
     rays = np.flatnonzero(crossing)
     way, directions = start[rays], directions[:, rays]
-    while rays.size:  # every step gains _CLOSE at least, so each ray soon meets the solid or leaves it behind
+    while rays.size:  # every step advances by at least _CLOSE, so each ray soon hits the solid or passes it
         gap, outward = solid.surface(origin + way * directions)
         met = gap < _CLOSE
         found[rays[met]] = way[met]
@@ -77,7 +77,7 @@ def length(vectors: Floats) -> Floats:
 
 
 def unit(vectors: Floats) -> Floats:
-    """The same directions with length 1: (3, count) → (3, count)."""
+    """Normalise vectors to length 1: (3, count) → (3, count)."""
     return vectors / np.maximum(length(vectors), 1e-6)
 
 
@@ -87,12 +87,12 @@ def dot(left: Floats, right: Floats) -> Floats:
 
 
 def _beyond(values: Floats, limit: float) -> Floats:
-    """How far values lie outside -limit … limit."""
+    """Return how far values lie outside -limit … limit."""
     return values - np.clip(values, -limit, limit)
 
 
 def _enter_ball(solid: Solid, origin: Floats, directions: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Where rays enter the ball around the solid, and whether they cross it at all."""
+    """Return where rays enter the bounding sphere of the solid, and whether they intersect it at all."""
     centre = np.array([[0], [0], [solid.middle]], np.float32) - origin
     nearest = dot(directions, centre)
     inside = solid.reach**2 - dot(centre, centre) + nearest**2
@@ -109,17 +109,17 @@ SCALES = tuple(float(scale) for scale in np.linspace(0.75, 1.25, 8))
 AZIMUTHS = tuple(float(degrees) for degrees in np.linspace(-30, 30, 15))
 
 _SAMPLES = 3  # rays per pixel, along each side
-_ROOM = 3.5  # from the middle of the room to its walls
+_ROOM = 3.5  # from the centre of the room to its walls
 _INWARD = np.array([[0, 0, 1], [1, 0, 0], [-1, 0, 0], [0, -1, 0]], np.float32)  # floor, left, right, back wall
 _LAMP = np.array([[-3.0], [-2.4], [7.0]], np.float32)
 _LAMP_RADIUS, _LAMP_POINTS = 1.4, 24
 _CAMERA_DISTANCE, _CAMERA_HEIGHT, _AIM_HEIGHT, _OPENING = 6.2, 3.0, 0.92, 0.42
-_FLOOR = np.linspace(-_ROOM - 0.1, _ROOM + 0.1, 73, dtype=np.float32)  # both ways: a grid of points on the floor
+_FLOOR = np.linspace(-_ROOM - 0.1, _ROOM + 0.1, 73, dtype=np.float32)  # in x and y: a grid of points on the floor
 _GAMMA = 1 / 2.2  # a power of a product is the product of the powers: colours can be multiplied in later
 
 
 class Lights(NamedTuple):
-    """What each pixel shows per unit of each colour: (scale, shape, azimuth, height, width), at most 1 in sum."""
+    """Each pixel's light per unit of each colour: (scale, shape, azimuth, height, width), summing to at most 1."""
 
     floor: Floats
     wall: Floats
@@ -129,18 +129,18 @@ class Lights(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """The empty room from one azimuth: what each ray meets."""
+    """The empty room from one azimuth: what each ray hits."""
 
     camera: Floats  # (3, 1)
     directions: Floats  # (3, rays): the first sample of every pixel, then the second of every pixel, …
     wall: Floats  # (rays,): brightness of the wall, 0 on the floor
-    floor: NDArray[np.intp]  # (floor rays,): the rays that meet the floor
-    corners: NDArray[np.intp]  # (4, floor rays): the points of the floor's grid around the place they meet
-    weights: Floats  # (4, floor rays): how near it is to each of them
+    floor: NDArray[np.intp]  # (floor rays,): the rays that hit the floor
+    corners: NDArray[np.intp]  # (4, floor rays): the points of the floor's grid around the hit
+    weights: Floats  # (4, floor rays): their interpolation weights
 
 
 def lights(resolution: int) -> Lights:
-    """Look at every object from every side."""
+    """Render every object from every azimuth."""
     shape = (len(SCALES), len(SOLIDS), len(AZIMUTHS), resolution, resolution)
     result = Lights(*(np.empty(shape, np.float32) for _ in Lights._fields))
     objects = [(i, j, solid, scale) for i, scale in enumerate(SCALES) for j, solid in enumerate(SOLIDS.values())]
@@ -154,8 +154,8 @@ def lights(resolution: int) -> Lights:
 
 
 def _look(view: View, floor: Floats, solid: Solid, scale: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """What each ray brings from floor, wall, object and highlight: four times (rays,)."""
-    camera = view.camera / scale  # instead of growing the object, shrink the room around it
+    """Return the light of each ray from floor, wall, object and highlight: four arrays (rays,)."""
+    camera = view.camera / scale  # instead of scaling the object up, scale the room down
     way = first_hit(solid, camera, view.directions)
     hit = np.isfinite(way)
     ground, thing, shine = np.zeros((3, len(way)), np.float32)
@@ -177,7 +177,7 @@ def _view(azimuth: float, resolution: int) -> View:
 
 
 def _rays(azimuth: float, resolution: int) -> tuple[Floats, Floats]:
-    """The camera's place, (3, 1), and the directions it looks in, (3, rays)."""
+    """Return the camera's position, (3, 1), and the directions of its rays, (3, rays)."""
     sine, cosine = np.sin(np.radians(azimuth)), np.cos(np.radians(azimuth))
     camera = np.array([[sine * _CAMERA_DISTANCE], [-cosine * _CAMERA_DISTANCE], [_CAMERA_HEIGHT]], np.float32)
     ahead = unit(np.array([[0], [0], [_AIM_HEIGHT]], np.float32) - camera)
@@ -190,19 +190,19 @@ def _rays(azimuth: float, resolution: int) -> tuple[Floats, Floats]:
 
 
 def _first_surface(camera: Floats, directions: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """Which of floor, left, right and back wall each ray meets first, and how far away."""
+    """Return which of floor, left, right and back wall each ray hits first, and at what distance."""
     towards = -_INWARD @ directions  # (surfaces, rays)
     ways = np.where(towards > 0, _gaps(camera) / np.maximum(towards, 1e-6), np.inf)
     return ways.argmin(0), ways.min(0)
 
 
 def _gaps(points: Floats) -> Floats:
-    """How far points are from floor, left, right and back wall: (3, count) → (4, count)."""
+    """Return the distances of points from floor, left, right and back wall: (3, count) → (4, count)."""
     return _INWARD @ points + np.array([[0], [_ROOM], [_ROOM], [_ROOM]], np.float32)
 
 
 def _room_light(points: Floats, surface: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Light on these points of the room's surfaces from the lamp and from all around, less in the corners."""
+    """Return direct light from the lamp and ambient light at points of the room's surfaces; corners get less."""
     towards = _LAMP - points
     away = length(towards)
     lamp = dot(_INWARD.T[:, surface], towards) / away * (7 / away) ** 1.5
@@ -213,7 +213,7 @@ def _room_light(points: Floats, surface: NDArray[np.intp]) -> tuple[Floats, Floa
 
 
 def _floor(solid: Solid, scale: float) -> Floats:
-    """Brightness of the floor with the object's shadow on it: (grid points,), the same from every azimuth."""
+    """Return the brightness of the floor with the object's shadow: (grid points,), the same from every azimuth."""
     x, y = (grid.ravel() for grid in np.meshgrid(_FLOOR, _FLOOR, indexing="ij"))
     points = np.stack([x, y, np.zeros_like(x)])
     lamp, ambient = _room_light(points, np.zeros(len(x), np.intp))
@@ -223,9 +223,9 @@ def _floor(solid: Solid, scale: float) -> Floats:
 
 
 def _lamp_share(solid: Solid, scale: float, points: Floats) -> Floats:
-    """The share of the lamp that these points of the floor see: (3, count) → (count,)."""
+    """Return the share of the lamp that is visible from these points of the floor: (3, count) → (count,)."""
     seen = np.zeros(points.shape[1], np.float32)
-    for turn in range(_LAMP_POINTS):  # points on a spiral fill the lamp's disc evenly
+    for turn in range(_LAMP_POINTS):  # points on a spiral cover the lamp's disc evenly
         angle, radius = 2.4 * turn, _LAMP_RADIUS * ((turn + 0.5) / _LAMP_POINTS) ** 0.5
         spot = _LAMP + np.array([[radius * np.cos(angle)], [radius * np.sin(angle)], [0]], np.float32)
         seen += np.isinf(first_hit(solid, spot / scale, unit(points - spot)))
@@ -233,7 +233,7 @@ def _lamp_share(solid: Solid, scale: float, points: Floats) -> Floats:
 
 
 def _grid_corners(places: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """The four points of the floor's grid around each place, and their weights: (2, count) → twice (4, count)."""
+    """Return the four points of the floor's grid around each place, and their weights: (2, count) → two (4, count)."""
     steps = (places - _FLOOR[0]) / (_FLOOR[1] - _FLOOR[0])
     x, y = whole = steps.astype(np.intp)
     right, back = steps - whole.astype(np.float32)
@@ -242,7 +242,7 @@ def _grid_corners(places: Floats) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _object(solid: Solid, scale: float, points: Floats, directions: Floats) -> tuple[Floats, Floats]:
-    """Brightness and highlight of points on the object, seen along these directions."""
+    """Return brightness and highlight of points on the object, seen along these directions."""
     _, normal = solid.surface(points)
     x, y, z = normal
     lamp = unit(_LAMP / scale - points)
@@ -255,18 +255,18 @@ def _object(solid: Solid, scale: float, points: Floats, directions: Floats) -> t
 
 
 def _brightness(light: Floats) -> Floats:
-    """Linear light → what the screen shows of it."""
+    """Convert linear light to screen brightness (gamma correction)."""
     return np.clip(light, 0, 1) ** _GAMMA
 
 
 HUES = tuple(hue / 10 for hue in range(10))
 PALETTE = np.array([hsv_to_rgb(hue, 0.85, 1) for hue in HUES], np.float32)  # (hues, 3)
-WHITE = 253  # the three layers of a pixel may each be rounded up by a half: their sum must not pass 255
+WHITE = 253  # the three layers of a pixel may each be rounded up by a half: their sum must not exceed 255
 
 
 @dataclass(frozen=True)
 class PaintLayer:
-    """What one material adds to the images, cut to the pixels where it is ever seen."""
+    """The contribution of one material to the images, cropped to the pixels where it is ever visible."""
 
     rows: slice
     columns: slice
@@ -274,11 +274,11 @@ class PaintLayer:
 
 
 def coloured(light: Floats, shine: Floats | None = None) -> PaintLayer:
-    """A material in every hue, from its light and the white shine on it: (scale, shape, azimuth, height, width)."""
+    """Return a material in every hue, from its light and white highlight: (scale, shape, azimuth, height, width)."""
     rows, columns = _extent(light, (0, 1, 2, 4)), _extent(light, (0, 1, 2, 3))
     light = light[..., rows, columns] * WHITE
     white = np.zeros_like(light) if shine is None else shine[..., rows, columns] * WHITE
-    white += 0.5  # a cast cuts off, so this rounds
+    white += 0.5  # casting truncates, so adding a half rounds
     table = np.empty((*light.shape[:3], len(HUES), *light.shape[3:], 3), np.uint8)
     for hue, channel in np.ndindex(PALETTE.shape):
         table[:, :, :, hue, :, :, channel] = light * PALETTE[hue, channel] + white
@@ -286,7 +286,7 @@ def coloured(light: Floats, shine: Floats | None = None) -> PaintLayer:
 
 
 def _extent(light: Floats, other_axes: tuple[int, ...]) -> slice:
-    """From the first to the last place along one axis that ever sends light."""
+    """Return the range from the first to the last position along one axis that is ever lit."""
     places = np.flatnonzero(light.any(other_axes))
     return slice(int(places[0]), int(places[-1]) + 1)
 

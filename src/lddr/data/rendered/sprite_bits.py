@@ -1,4 +1,4 @@
-"""The pictures of dSprites drawn by their rule: polygons with every corner on a grid of 1/256 pixel.
+"""The images of dSprites, rendered by rule: polygons with every corner on a grid of 1/256 pixel.
 
 A corner (u, v) of a shape, v pointing down, lies at x = 16 + 32·kx/31 + s·(cos θ·u + sin θ·v) and
 y = 16 + 32·ky/31 + s·(-sin θ·u + cos θ·v), both rounded to 1/256 pixel; θ = 2π·k/39, so that orientation 39 is 0 again,
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from lddr.data.factors import Indices
 
 SIDE, SNAP = 64, 256  # pixels of a picture, places of a corner within a pixel
-TURNS, STEPS = 39, 31  # a full turn, and a way of 32 pixels, in steps: 31 of them make 32 pixels
-REACH = 14  # whole pixels from the first one of a sprite to that of its centre
+TURNS, STEPS = 39, 31  # a full rotation, and a distance of 32 pixels, in steps: 31 of them make 32 pixels
+REACH = 14  # whole pixels from the first one of a sprite to its centre's pixel
 EXTENT = 2 * REACH + 1  # pixels that hold a sprite wherever its centre lies within a pixel
 HALF = 9.6  # pixels: half the side of the largest square
 
@@ -54,9 +54,9 @@ FROM_COLUMN = np.array([(1 << (EXTENT - column)) - 1 for column in range(EXTENT 
 
 
 class SpriteBits:
-    """Every shape, scale and orientation at every place within a pixel, drawn when it is first asked for.
+    """Every shape, scale and orientation at every subpixel position, rendered on first use.
 
-    The pictures are numbered as in the dataset: shape, scale, orientation, x, y, the last turning fastest.
+    The images are numbered as in the dataset: shape, scale, orientation, x, y, where the last varies fastest.
     """
 
     def __init__(self) -> None:
@@ -64,12 +64,12 @@ class SpriteBits:
         self._rows = np.zeros((KINDS, STEPS * STEPS, EXTENT), np.uint32)
 
     def take(self, numbers: Indices) -> Bits:
-        """The pictures with these numbers: (count,) → (count, 512)."""
+        """Return the images with these numbers: (count,) → (count, 512)."""
         kind, place = FIRST_ALIKE[numbers >> 10], numbers & 1023
         for missing in {*kind[~self._is_drawn[kind]].tolist()}:
             self._rows[missing], self._is_drawn[missing] = sprite(*np.unravel_index(missing, KIND_SHAPE)), True
         rows = self._rows[kind, WITHIN[place]].astype(np.int64) << SHIFT[place, np.newaxis]  # (count, EXTENT)
-        pictures = np.zeros(len(numbers) * SIDE, np.int64)  # a number to a row of pixels, its highest bit on the left
+        pictures = np.zeros(len(numbers) * SIDE, np.int64)  # an integer per row of pixels, its highest bit on the left
         upmost = np.arange(len(numbers)) * SIDE + TOP[place]
         pictures[upmost[:, np.newaxis] + np.arange(EXTENT)] = rows
         return pictures.astype(">i8").view(np.uint8).reshape(len(numbers), SIDE * SIDE // 8)
@@ -77,31 +77,31 @@ class SpriteBits:
 
 @cache
 def drawn_sprites() -> SpriteBits:
-    """The one table of this process."""
+    """Return the table that this process shares."""
     return SpriteBits()
 
 
 def sprite(shape: int, scale: int, turn: int) -> NDArray[np.uint32]:
-    """The rows of one sprite at every place within a pixel, those across turning fastest: (STEPS², EXTENT)."""
+    """Return the rows of one sprite at every subpixel position, where x varies fastest: (STEPS², EXTENT)."""
     x, y = _corners(shape, scale, turn)
     across, down = np.roll(x, -1, axis=1) - x, np.roll(y, -1, axis=1) - y  # the edges: (places, corners)
     centres = SNAP * np.arange(EXTENT) + SNAP // 2
-    above = y[:, np.newaxis] < centres[:, np.newaxis]  # a corner beside a centre lies below it: the centre moves up
+    above = y[:, np.newaxis] < centres[:, np.newaxis]  # a corner level with a centre counts as below it
     place, row, edge = np.nonzero(above != np.roll(above, -1, axis=2))
     fall = down[place, edge, np.newaxis]
     crossing = (centres[row] - y[place, edge])[:, np.newaxis] * across.T[edge] + fall * (x.T[edge] - SNAP // 2)
-    # The quotient of whole numbers below 2^30 is a whole number in floats only when it is one: no tie is lost.
+    # The float quotient of integers below 2^30 is an integer only if the exact one is: no tie is lost.
     column = np.ceil(crossing / (SNAP * fall)).astype(np.intp)  # the first one right of the edge: (crossings, places)
-    first = np.flatnonzero(np.diff(place * EXTENT + row, prepend=-1))  # of the crossings of each row
+    first = np.flatnonzero(np.diff(place * EXTENT + row, prepend=-1))  # of each row's crossings
     rows = np.zeros((STEPS, EXTENT, STEPS), np.uint32)
     rows[place[first], row[first]] = np.bitwise_xor.reduceat(FROM_COLUMN[column], first, axis=0)
     return rows.transpose(0, 2, 1).reshape(-1, EXTENT)
 
 
 def _corners(shape: int, scale: int, turn: int) -> tuple[Indices, Indices]:
-    """Across and down, in 1/256 pixel from the sprite's first pixel: twice (places, corners)."""
+    """Return x and y of the corners, in 1/256 pixel from the sprite's first pixel: two arrays (places, corners)."""
     (u, v), size, angle = OUTLINES[shape], 0.5 + 0.1 * scale, 2 * np.pi * turn / TURNS
     turned = np.cos(angle) * u + np.sin(angle) * v, np.cos(angle) * v - np.sin(angle) * u
-    places = np.arange(STEPS)[:, np.newaxis] / STEPS + REACH  # 32/31 pixels to a step: the whole ones are left out
+    places = np.arange(STEPS)[:, np.newaxis] / STEPS + REACH  # a step is 32/31 pixels: whole pixels are left out
     x, y = (np.floor(SNAP * (places + size * axis) + 0.5).astype(np.int64) for axis in turned)
     return x, y

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.colorbar import Colorbar
     from matplotlib.patches import Patch
 
-HALF = 0.42  # the width of half a violin
+HALF = 0.42  # half the width of a violin
 
 
 def draw_violins(axes: Axes, cases: Sequence[Case]) -> None:
-    """A violin per case, with medians; points for a model with few runs."""
+    """Draw a violin per case, with medians; a model with few runs gets points."""
     for place, case in enumerate(cases):
         scores = case.gaussian, case.discrete
         for model, values, side, median in zip(case.models, scores, (-1, 1), case.medians, strict=True):
@@ -45,11 +45,11 @@ def draw_violins(axes: Axes, cases: Sequence[Case]) -> None:
 
 
 def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
-    """A kernel density estimate from the smallest to the largest score, its maximum 1: (points,) each."""
+    """Return a kernel density estimate between the smallest and largest score, with maximum 1: (points,) each."""
     from scipy.stats import gaussian_kde
 
     low, high = values.min(), values.max()
-    if high - low < 1e-9:  # all alike: a thin line
+    if high - low < 1e-9:  # all equal: a thin line
         return np.array([low - 1e-3, low + 1e-3]), np.ones(2)
     heights = np.linspace(low, high, points)
     widths = gaussian_kde(values)(heights)
@@ -57,19 +57,19 @@ def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
 
 
 def handles(models: Pair) -> list["Patch"]:
-    """What a legend shows of two models."""
+    """Return the legend entries of two models."""
     from matplotlib.patches import Patch
 
     return [Patch(facecolor=colour(model), edgecolor=INK, linewidth=0.5, label=model_title(model)) for model in models]
 
 
 def gain_text(case: Case) -> str:
-    """The change of the median as it stands beside a violin."""
+    """Format the change of the median that is printed next to a violin."""
     return "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
 
 
 def violins_told(cases: Sequence[Case]) -> str:
-    """What the halves are, and of how many runs."""
+    """Describe the halves of the violins, and the number of runs."""
     left, right = (model_title(model) for model in cases[0].models)
     counts = [len(case.gaussian) + len(case.discrete) for case in cases]
     many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
@@ -79,7 +79,7 @@ def violins_told(cases: Sequence[Case]) -> str:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Rank correlations of row scores with column scores; NaN where there are too few runs or all are alike."""
+    """Rank correlations of row scores with column scores; NaN if there are too few runs or all are equal."""
 
     title: str
     rows: tuple[str, ...]
@@ -88,14 +88,14 @@ class HeatMap:
 
 
 def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMap:
-    """Every score of the left, as rows, with every one of the right, as columns."""
+    """Correlate every score of `left` (rows) with every score of `right` (columns)."""
     values = [[spearman(row, column) for column in right.values()] for row in left.values()]
     return HeatMap(title, tuple(left), tuple(right), np.array(values).reshape(len(left), len(right)))
 
 
 @house_style()
 def heat_maps(maps: Sequence[HeatMap]) -> Figure:
-    """Heat maps side by side, at most three in a row, under one colour bar."""
+    """Draw heat maps side by side, at most three in a row, with one colour bar."""
     rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
     widest = max(text_width(drawn.title) for drawn in maps)
     size, alike = (max(0.52 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
@@ -110,7 +110,7 @@ def heat_maps(maps: Sequence[HeatMap]) -> Figure:
 def draw_matrix(
     axes: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
 ) -> None:
-    """A cell for each number, from `lowest` to 1."""
+    """Draw a cell for each number, with colours from `lowest` to 1."""
     import matplotlib
 
     colour_map = matplotlib.colormaps[colours].with_extremes(bad="#eeeeee")
@@ -129,7 +129,7 @@ def draw_matrix(
 
 
 def colour_bar(figure: Figure, panels: Sequence[Axes], label: str) -> "Colorbar":
-    """What the colours of all panels mean."""
+    """Draw the colour bar of all panels."""
     bar = figure.colorbar(panels[0].images[0], ax=panels, label=label, shrink=0.8, aspect=30, pad=0.02)
     bar.outline.set_visible(False)
     return bar
@@ -139,12 +139,12 @@ NOISE_TOLD = (
     "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
     "reconstruction is made from a noisier code. The score elbo_noiseless is without noise."
 )
-ENDLESS = 1e30  # nats: no term is like that
-SHORT = 15  # records that are shown from the first
+ENDLESS = 1e30  # nats: no loss term is this large
+SHORT = 15  # with at most this many records, all are shown
 
 
 def logged(run: Run) -> dict[str, Floats]:
-    """Every term that was recorded, and the steps, as columns; NaN where a record has no number."""
+    """Return every recorded loss term, and the steps, as columns; NaN where a record has no value."""
     records = [record for record in run.files.log if np.isfinite(_number(record["step"]))]
     names = dict.fromkeys(name for record in records for name in record if name.isprintable())
     columns = {name: np.array([_number(record.get(name)) for record in records]) for name in names}
@@ -155,12 +155,12 @@ def logged(run: Run) -> dict[str, Floats]:
 
 
 def _number(value: Any) -> float:
-    """What is no number, or larger than anything that is recorded, cannot be drawn."""
+    """Return NaN for anything that cannot be drawn: values that are not numbers, or implausibly large."""
     return float(value) if type(value) in (int, float) and abs(value) < ENDLESS else np.nan
 
 
 def noise_scale(run: Run, steps: Floats) -> Floats | None:
-    """How much of its noise the latents' family uses at these steps; None where it is always the same."""
+    """Return the latent's noise scale at these steps; None if it is constant."""
     with suppress(UserError):
         latent, last = run.files.config.latent.build(), run.files.config.training.steps
         if latent.noise_scale(0, last) != latent.noise_scale(last, last):
@@ -169,14 +169,14 @@ def noise_scale(run: Run, steps: Floats) -> Floats | None:
 
 
 def settled(values: Floats) -> tuple[float, float]:
-    """The range without the first tenth, which is steep and would flatten everything after it."""
+    """Return the range without the first tenth, which is steep and would flatten the rest."""
     later = values[len(values) // 10 if len(values) > SHORT else 0 :]
     room = 0.06 * max(float(np.ptp(later)), 0.01 * float(np.abs(later).max()), 1e-6)  # a constant is a line, not noise
     return float(later.min()) - room, float(later.max()) + room
 
 
 def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
-    """An entry for each model, in the colour, and with the marker, it has everywhere."""
+    """Add a legend entry for each model, in the colour, and with the marker, that it has in all figures."""
     from matplotlib.lines import Line2D
 
     handles = []

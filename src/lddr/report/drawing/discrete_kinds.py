@@ -1,6 +1,6 @@
-"""Five ways to be discrete: what the decoder sees of one latent, as a function of what the encoder gives.
+"""Five types of discrete latents: the decoder's input as a function of the encoder's output.
 
-`python -m lddr.report.drawing.discrete_kinds FILE.png` draws the picture of docs/training.md.
+`python -m lddr.report.drawing.discrete_kinds FILE.png` draws the figure of docs/training.md.
 """
 
 import sys
@@ -14,13 +14,13 @@ from lddr.metrics.information import Floats
 from lddr.report.style import FAINT, FIRST, HIGHLIGHT, SECOND, Axes, Figure, house_style, new_figure, rendered
 
 VALUES, PLACES, SAMPLES, SEED = 6, 401, 1600, 0
-BUMP = 25.0  # how fast the logits of a categorical latent fall on both sides of e
+BUMP = 25.0  # how fast the logits of a categorical latent fall on either side of e
 LEARNED = {"quantised": (-1.0, -0.75, -0.2, 0.15, 0.65, 0.9), "codebook": (-2.2, -1.1, -0.6, 0.4, 1.1, 2.3)}
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A latent family with settings, the encoder's outputs from -far to far, and what is written above."""
+    """A latent with its settings, the encoder's outputs from -far to far, and the panel's title."""
 
     title: str
     latent: str
@@ -40,18 +40,18 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Seen:
-    """Of one latent: (places,) or, of samples, (samples,) each."""
+    """The curves of one latent: (places,) each, or (samples,) for samples."""
 
     values: Floats
     places: Floats
     tested: Floats  # z at test time
-    path: Floats  # z before it is rounded, without noise: its slope is the gradient
+    path: Floats  # z before rounding, without noise: its slope is the gradient
     drawn: Floats  # places of samples
     trained: Floats  # z of samples
 
 
 def seen(kind: Kind) -> Seen:
-    """By the families themselves, at the scale of noise that training begins with."""
+    """Compute the curves with the latents' own code, at the noise scale with which training starts."""
     import torch
 
     from lddr.latents import latents
@@ -80,7 +80,7 @@ def seen(kind: Kind) -> Seen:
 
 @house_style()
 def discrete_kinds() -> Figure:
-    """A column for each kind: above what the decoder sees while the model trains, below at test time."""
+    """Draw a column per type: the decoder's input during training (top) and at test time (bottom)."""
     figure = new_figure(10, 4.3)
     panels = figure.subplots(2, len(KINDS), sharex="col", sharey="col")
     for column, kind in enumerate(KINDS):
@@ -104,7 +104,7 @@ def _draw_training(axes: Axes, found: Seen) -> None:
 
 
 def _draw_staircase(axes: Axes, places: Floats, z: Floats) -> None:
-    """A line that is broken where it jumps."""
+    """Draw a line that is interrupted where it jumps."""
     jumps = np.flatnonzero(np.abs(np.diff(z)) > 20 * np.diff(places)) + 1
     axes.plot(np.insert(places, jumps, np.nan), np.insert(z, jumps, np.nan), color=HIGHLIGHT, linewidth=2)
 

@@ -23,11 +23,11 @@ from lddr.runs.information import LEAST_SHARE, information_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SIX_FRAMES_A_SECOND = 160  # milliseconds to a frame
+SIX_FRAMES_A_SECOND = 160  # milliseconds per frame
 
 
 def animation(loaded: LoadedRun, size: int = 96) -> bytes:
-    """A GIF file with all latents of a model side by side."""
+    """Return a GIF file with all latents of a model side by side."""
     first, *others = frames(traversals(loaded, columns=None), size)
     content = BytesIO()
     first.save(content, "GIF", save_all=True, append_images=others, duration=SIX_FRAMES_A_SECOND, loop=0)
@@ -35,7 +35,7 @@ def animation(loaded: LoadedRun, size: int = 96) -> bytes:
 
 
 def frames(rows: Sequence[Traversal], size: int = 96, count: int = 12) -> list[Image]:
-    """Frames there and back; latents with few values stay longer on each."""
+    """Return frames that run forwards and backwards; latents with few values show each one longer."""
     there = np.linspace(0, 1, count)
     return [_frame(rows, moment, size) for moment in [*there, *there[-2:0:-1]]]
 
@@ -56,15 +56,15 @@ def _frame(rows: Sequence[Traversal], moment: float, size: int) -> Image:
     return sheet
 
 
-GRID = np.arange(0, 40, 3)  # which of the 40 values of x and y make the grid of the picture
+GRID = np.arange(0, 40, 3)  # those of the 40 values of x and y that make the grid of the figure
 MARGIN = 0.05
-_SPACES: dict[Path, tuple[int, NDArray]] = {}  # by folder, each with the time its model was written
-PARALLEL = 10  # degrees from an axis up to which a line of the grid is parallel to it
+_SPACES: dict[Path, tuple[int, NDArray]] = {}  # by folder, each with the modification time of its model
+PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts as parallel to it
 
 
 @house_style()
 def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
-    """Grids of points side by side, each (rows, columns, 2), with the lines between neighbours."""
+    """Draw grids of points side by side, each (rows, columns, 2), with lines between neighbours."""
     figure, panels = paneled(len(spaces), len(spaces), (3.2, 3.5))
     for axes, (name, points) in zip(panels, spaces.items(), strict=True):
         draw_grid(axes, points)
@@ -75,7 +75,7 @@ def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
 
 
 def space_of(run: Run) -> NDArray:
-    """Where a run's model puts the grid of circles: (grid, grid, latents); worked out once for a model."""
+    """Return the codes of the grid of circles: (grid, grid, latents); cached per model."""
     model = run.files.model_file
     written = model.stat().st_mtime_ns if model.exists() else 0
     if run.folder not in _SPACES or _SPACES[run.folder][0] != written:
@@ -92,12 +92,12 @@ def _space(run: Run) -> NDArray:
 
 
 def axis_angle(points: NDArray) -> float:
-    """How far a grid is turned: the root mean square angle, in degrees, of its lines with an axis of their own."""
+    """Return how far a grid is rotated: the RMS angle, in degrees, between its lines and their axes."""
     return _angle(np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)]))
 
 
 def grid_turn(points: NDArray) -> float:
-    """How far a grid is turned as a whole: the same of the plane that fits it best, so that bends do not count."""
+    """Return the rotation of a grid as a whole: the angle of the best-fitting plane, so that bends do not count."""
     rows, columns = points.shape[:2]
     places = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1).reshape(-1, 2)
     slopes = np.linalg.lstsq(places - places.mean(0), points.reshape(-1, 2) - points.mean((0, 1)), rcond=None)[0]
@@ -105,21 +105,21 @@ def grid_turn(points: NDArray) -> float:
 
 
 def _angle(moved: NDArray) -> float:
-    """From how far each factor moves each latent, squared, (factors, latents): the further turned of the two."""
+    """Return the larger angle of the two factors, from their squared effects on each latent, (factors, latents)."""
     shares = moved / np.maximum(moved.sum(1, keepdims=True), 1e-12)
     share = max(min(shares[0, 0], shares[1, 1]), min(shares[0, 1], shares[1, 0]))
     return float(np.degrees(np.arccos(np.sqrt(share))))
 
 
 def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:
-    """Lines along the first factor in one colour, along the second in the other, and the points where they meet."""
+    """Draw lines along each of the two factors in one colour each, and the points where they meet."""
     for lines, line_colour in zip((points, points.swapaxes(0, 1)), (FIRST, SECOND), strict=True):
         for line in lines:
             axes.plot(*line.T, color=line_colour, linewidth=width)
     if dots:
         axes.plot(*points.reshape(-1, 2).T, "o", color="black", markersize=1.6)
     low, high = points.min((0, 1)), points.max((0, 1))
-    reach = (0.5 + MARGIN) * max(float((high - low).max()), 1e-6)  # a square, so that all panels are alike
+    reach = (0.5 + MARGIN) * max(float((high - low).max()), 1e-6)  # a square, so that all panels have the same shape
     across, up = (low + high) / 2
     axes.set(xlim=(across - reach, across + reach), ylim=(up - reach, up + reach))
     axes.set_aspect("equal", adjustable="box")
@@ -129,14 +129,14 @@ def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True
 
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
 SHOWN = 10  # latents at most
-MEASURED = 256  # images that tell which latents are in use
+MEASURED = 256  # images used to find the active latents
 NAMED = f"most, with the share of the factor's entropy, if that is at least {LEAST_SHARE:.0%}".replace("%", " %")
-IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is not in use
+IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is inactive
 
 
 @dataclass(frozen=True)
 class Traversal:
-    """One latent at several of its values, the others kept: pictures with what stands above each."""
+    """One latent at several of its values, with the others fixed: pictures with a label above each."""
 
     latent: int
     title: str
@@ -145,9 +145,9 @@ class Traversal:
 
 
 def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Traversal]:
-    """The latents that were tied to factors, or those in use, most spread first, from the image all models are shown.
+    """Return traversals of the supervised or active latents, largest variance first, from the image all models share.
 
-    `columns` is how many values are shown, None for all.
+    `columns` is the number of values to show, None for all.
     """
     model, space, image = loaded.model, loaded.dataset.space, loaded.images(1)[0]
     tied = model.config.supervision is not None
@@ -162,7 +162,7 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Travers
 
 
 def traversals_told(run: Run) -> str:
-    """What the rows of a run's traversals are."""
+    """Describe the rows of a run's traversals."""
     told = {
         "None": "The latents in use, most spread first, each set to several of its values",
         "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
@@ -172,12 +172,12 @@ def traversals_told(run: Run) -> str:
 
 
 def spread(count: int, wanted: int) -> NDArray[np.int64]:
-    """Up to `wanted` places among `count`, as evenly as possible, with the first and the last."""
+    """Return up to `wanted` indices among `count`, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
 
 
 def _by_use(loaded: LoadedRun) -> list[int]:
-    """Latents by how far their codes spread, idle ones left out; all of them if all are idle."""
+    """Return latents by decreasing spread of their codes, without inactive ones; all of them if all are inactive."""
     spreads = loaded.model.represent(loaded.images(MEASURED)).std(axis=0)
     order = np.argsort(-spreads, kind="stable")[:SHOWN].tolist()
     limit = IDLE * float(np.sqrt(loaded.model.vae.latent.prior_variance))
@@ -185,7 +185,7 @@ def _by_use(loaded: LoadedRun) -> list[int]:
 
 
 def _factors(run: Run) -> dict[int, str]:
-    """What each latent knows most of, as far as that is known and worth a word."""
+    """Return the factor that each latent encodes best, if it is known and substantial."""
     with suppress(UserError):
         known = information_of(run.folder)
         labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
@@ -196,7 +196,7 @@ def _factors(run: Run) -> dict[int, str]:
 
 
 def _labels(loaded: LoadedRun, latent: int, tied: bool) -> list[str]:
-    """What the values of a latent stand for: a factor's own values where categories are masked, else numbers."""
+    """Return labels for a latent's values: a factor's own values if categories are masked, else numbers."""
     values, space = loaded.model.values_of(latent), loaded.dataset.space
     if tied and len(values) == space.sizes[latent]:
         return [space.factors[latent].label(value) for value in range(len(values))]
@@ -204,7 +204,7 @@ def _labels(loaded: LoadedRun, latent: int, tied: bool) -> list[str]:
 
 
 def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
-    """A row of pictures, the values above them, the name to their left."""
+    """Draw a row of pictures, with the values above and the name on the left."""
     for axes in line:
         axes.set_axis_off()
     for axes, picture, label in zip(line, row.pictures, row.labels, strict=False):
@@ -215,7 +215,7 @@ def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
 
 
 def draw_picture(axes: Axes, picture: NDArray) -> None:
-    """One image, uint8 or floats in [0, 1], grey or coloured, in a thin frame."""
+    """Draw one image, uint8 or floats in [0, 1], greyscale or colour, in a thin frame."""
     channels = np.broadcast_to(picture, (*picture.shape[:2], 3))
     axes.imshow(channels if picture.dtype == np.uint8 else channels.clip(0, 1), interpolation="nearest")
     axes.spines[:].set(visible=True, color=FAINT, linewidth=0.4)

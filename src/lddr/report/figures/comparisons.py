@@ -38,7 +38,7 @@ from lddr.runs.index import Run, common_elbo
 
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
 def by_mig(groups: Sequence[Group]) -> Drawn:
-    """A panel for each pair of models, with the datasets along its axis."""
+    """Draw a panel for each pair of models, with the datasets along its axis."""
     found = compared(groups, pairs(), ["mig"])
     widest = max(2, *map(len, found))
     figure, panels = paneled(len(found), 2, (1.2 + 1.15 * widest, 3.1))
@@ -58,7 +58,7 @@ def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
 
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
-    """A row of panels for each dataset, one panel with an axis of its own for each metric."""
+    """Draw a row of panels for each dataset: one panel with its own axis for each metric."""
     (cases,) = compared(groups, pairs()[:1], SIX_METRICS)
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
@@ -91,10 +91,10 @@ MOST = 6  # latents
 
 @figures.add(NAME, "What the latents do", 1)
 def two_families(groups: Sequence[Group]) -> Drawn:
-    """A block of traversals for each of two models, the discrete one first."""
+    """Draw a block of traversals for each of two models, the discrete one first."""
     group, both = typical(groups)
     blocks = [traversals(LoadedRun(run), COLUMNS)[:MOST] for run in both]
-    count, gap = max(map(len, blocks)), 1.6  # between the blocks stand the names of the second one's latents
+    count, gap = max(map(len, blocks)), 1.6  # the names of the second block's latents are between the blocks
     figure = new_figure(1.6 + 0.8 * (2 * COLUMNS + gap), 0.95 * count + 0.5)
     widths = [*COLUMNS * [1.0], gap, *COLUMNS * [1.0]]
     panels = figure.subplots(count, len(widths), squeeze=False, width_ratios=widths)
@@ -109,7 +109,7 @@ def two_families(groups: Sequence[Group]) -> Drawn:
         middle.annotate(
             heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
         )
-    figure.suptitle(" ")  # room for the headings, which must not widen their columns
+    figure.suptitle(" ")  # space for the headings, which must not widen their columns
     return Drawn(figure, _families_caption(group, both))
 
 
@@ -127,7 +127,7 @@ def _families_caption(group: Group, both: Sequence[Run]) -> str:
 
 
 def typical(groups: Sequence[Group]) -> tuple[Group, tuple[Run, Run]]:
-    """A discrete and a Gaussian run with the same objective, each the median of its kind, from the first such group."""
+    """Return the median discrete and Gaussian runs with the same objective, from the first group that has both."""
     for (gaussian, discrete), group in product(pairs(), groups):
         members = [group.unsupervised(model) for model in (discrete, gaussian)]
         if all(members):
@@ -143,7 +143,7 @@ def _median(runs: Sequence[Run]) -> Run:
 
 
 def _score(runs: Sequence[Run]) -> str:
-    """What runs are ranked by: MIG where all have it."""
+    """Return the score that runs are ranked by: MIG if all have it."""
     return "mig" if all("mig" in run.scores for run in runs) else common_elbo(runs)
 
 
@@ -155,7 +155,7 @@ EFFICIENCY_CAPTION = (
 
 @figures.add("efficiency", "Metrics against statistical efficiency of the D-VAE", 42)
 def efficiency(groups: Sequence[Group]) -> Drawn:
-    """A heat map for each learner."""
+    """Draw a heat map for each learner."""
     maps = efficiency_maps(groups)
     if not maps:
         raise UndefinedError(
@@ -168,7 +168,7 @@ def efficiency(groups: Sequence[Group]) -> Drawn:
 
 
 def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
-    """Metrics as rows, datasets as columns."""
+    """Return heat maps with metrics as rows and datasets as columns."""
     chosen = {group.title: group.unsupervised("dvae") for group in groups}
     titles = list(metric_columns([run for members in chosen.values() for run in members]))
     maps = []
@@ -197,7 +197,7 @@ NOISELESS_TOLD = (
 
 @figures.add("rate-distortion", "Rate and distortion", 81)
 def rate_distortion(groups: Sequence[Group]) -> Drawn:
-    """Points over lines of equal ELBO."""
+    """Draw points over lines of equal ELBO."""
     bound = common_elbo(run for group in groups for run in group.runs)
     scored = {group.title: [run for run in group.runs if {"kl", bound} <= run.scores.keys()] for group in groups}
     scored = {dataset: members for dataset, members in scored.items() if members}
@@ -223,7 +223,7 @@ def _draw_point(axes: Axes, run: Run, bound: str) -> None:
 
 
 def _draw_elbo_lines(axes: Axes) -> None:
-    """Lines of equal ELBO with their values, kept inside the limits the points set."""
+    """Draw lines of equal ELBO with their values, within the limits that the points set."""
     from matplotlib.ticker import MaxNLocator
 
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
@@ -237,7 +237,7 @@ def _draw_elbo_lines(axes: Axes) -> None:
 
 @figures.add("semi-supervised", "Which method wins with a few labels", 60)
 def semi_supervised(groups: Sequence[Group]) -> Drawn:
-    """Shares of wins as bars; every panel has the same methods in the same order."""
+    """Draw shares of wins as bars; every panel has the same methods in the same order."""
     found, titles = standings(groups), methods(groups)
     rows, columns = sorted({s.labels for s in found}), [rule for rule in RULES if any(s.rule == rule for s in found)]
     figure = new_figure(1.6 + 2.1 * len(columns), 0.5 + len(rows) * (0.6 + 0.27 * len(titles)))
@@ -281,7 +281,7 @@ def _labels_caption(found: Sequence[Standing]) -> str:
 
 @figures.add("curves", "Training of all runs", 80)
 def all_curves(groups: Sequence[Group]) -> Drawn:
-    """ELBO over steps, a panel for each dataset; runs without a log are left out."""
+    """Draw the ELBO over steps, with a panel for each dataset; runs without a log are left out."""
     logs = {group.title: found for group in groups if (found := _elbos(group.runs))}
     if not logs:
         raise UndefinedError("no run has a log of its training with an ELBO")
@@ -299,7 +299,7 @@ def all_curves(groups: Sequence[Group]) -> Drawn:
 
 
 def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]]]:
-    """The steps and the ELBO of the runs that have any."""
+    """Return the steps and the ELBO of the runs that have any."""
     found = []
     for run in runs:
         try:
@@ -319,7 +319,7 @@ SELECTORS_TOLD = (
 
 @figures.add("selectors", "Choosing a D-VAE without labels", 40)
 def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
-    """A heat map for each dataset."""
+    """Draw a heat map for each dataset."""
     maps = selector_maps(groups, ["dvae"])
     if not maps:
         raise UndefinedError(
@@ -330,7 +330,7 @@ def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
 
 
 def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMap]:
-    """A map per dataset, of the runs of these models together."""
+    """Return a map per dataset, of the runs of these models together."""
     maps = []
     for group in groups:
         members = group.unsupervised(*models)
@@ -345,7 +345,7 @@ BOTH = " and ".join(map(model_title, SELECTED_FROM))
 
 @figures.add("selectors-combined", f"Choosing among {BOTH} without labels", 41)
 def selectors_of_both(groups: Sequence[Group]) -> Drawn:
-    """A heat map for each dataset that has runs of both."""
+    """Draw a heat map for each dataset that has runs of both."""
     able = [group for group in groups if all(group.unsupervised(model) for model in SELECTED_FROM)]
     maps = selector_maps(able, SELECTED_FROM)
     if not maps:

@@ -31,13 +31,13 @@ from lddr.report.style import FAINT, FIRST, HIGHLIGHT, INK, SECOND, Axes, new_fi
 from lddr.report.titles import few_mark, few_told, model_title
 from lddr.runs.index import Run, common_elbo
 
-SHOWN = (1, 5, 10)  # the places whose latent spaces are shown
+SHOWN = (1, 5, 10)  # the ranks whose latent spaces are shown
 UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "yticks": (0, 0.5, 1)}
 
 
 @figures.add("circles", "Geometry of the latent spaces on Circles", 30)
 def circles(groups: Sequence[Group]) -> Drawn:
-    """A row for each family: data, MIG of all runs, latent spaces of the best, the 5th and the 10th."""
+    """Draw a row for each latent type: data, MIG of all runs, latent spaces of the best, the 5th and the 10th."""
     families = {model: ranked(groups, model) for model in pairs()[0]}
     columns = 2 + max(len(shown_places(len(members))) for members in families.values())
     figure = new_figure(2.15 * columns, 4.5)
@@ -61,7 +61,7 @@ def circles(groups: Sequence[Group]) -> Drawn:
 
 
 def ranked(groups: Sequence[Group], model: str) -> list[Run]:
-    """The circles runs of a model that have a MIG, best first."""
+    """Return the circles runs of a model that have a MIG, best first."""
     runs = [run for group in groups if group.dataset == "circles" for run in group.unsupervised(model)]
     scored = [run for run in runs if run.number("mig") is not None]
     if not scored:
@@ -73,13 +73,13 @@ def ranked(groups: Sequence[Group], model: str) -> list[Run]:
 
 
 def shown_places(count: int) -> list[int]:
-    """Best, 5th and 10th; of fewer than ten runs the best, the middle one and the last."""
+    """Return the ranks to show: best, 5th and 10th; with fewer than ten runs the best, the middle one and the last."""
     places = SHOWN if count >= max(SHOWN) else (1, ceil(count / 2), count)
     return sorted(set(places))
 
 
 def _draw_positions(axes: Axes) -> None:
-    """Positions as training draws them."""
+    """Draw positions as training samples them."""
     from lddr.data.dataset import stream
     from lddr.data.rendered.circles import HIGH, LOW
 
@@ -95,7 +95,7 @@ def _draw_factor_grid(axes: Axes) -> None:
 
 
 def _draw_scores(axes: Axes, model: str, members: Sequence[Run], top: float) -> None:
-    """The MIG of all runs, best first, the shown ones ringed, the median starred."""
+    """Draw the MIG of all runs, best first, with rings around the shown ones and a star at the median."""
     scores = np.array([run.scores["mig"] for run in members])
     places = np.arange(1, len(members) + 1)
     shown = np.array(shown_places(len(members)))
@@ -123,7 +123,7 @@ def _draw_spaces(row: Sequence[Axes], members: Sequence[Run]) -> None:
 
 
 def ordinal(place: int) -> str:
-    """1 → "best", 2 → "2nd", 5 → "5th"."""
+    """Format a rank: 1 → "best", 2 → "2nd", 5 → "5th"."""
     if place == 1:
         return "best"
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
@@ -134,7 +134,7 @@ ACROSS = 10
 
 
 def sheet(groups: Sequence[Group], model: str) -> Drawn:
-    """All runs of a model, best MIG first."""
+    """Draw all runs of a model, best MIG first."""
     members = ranked(groups, model)
     figure, panels = paneled(len(members), ACROSS, (1.15, 1.4), (0, 0.3))
     for axes, run in zip(panels, members, strict=True):
@@ -160,7 +160,7 @@ for _place, _model in enumerate(pairs()[0]):
 
 @figures.add("traversals", "Reconstructions and latent categories", 70)
 def best_traversals(groups: Sequence[Group]) -> Drawn:
-    """Inputs and outputs in the first two columns, then room for the names, then the traversals."""
+    """Draw inputs and outputs in the first two columns, then the names, then the traversals."""
     group, run = exemplary(groups)
     loaded = LoadedRun(run)
     rows = traversals(loaded)
@@ -179,10 +179,10 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
 
 
 def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:
-    """A masked D-VAE where there is one, else what comes nearest; of several, the one with the best score.
+    """Return a masked D-VAE if there is one, else the most similar run; among several, the one with the best score.
 
-    That is the lowest R_s, else the smallest gap, else the largest ELBO. A collapsed model is never taken, and the
-    first dataset that has such a run is.
+    The best score is the lowest R_s, else the smallest gap, else the largest ELBO. Collapsed models are excluded,
+    and the first dataset that has such a run is used.
     """
     kinds: list[Callable[[Run], bool]] = [
         lambda run: run.value("supervision") == "masked" and run.value("model") == "dvae",
@@ -203,7 +203,7 @@ def _preference(run: Run, bound: str) -> tuple[float, float, float, str]:
     return risk, gap, -run.scores.get(bound, -inf), run.name
 
 
-# The paper prints no numbers: these have the properties it names. From (a) to (b) classes 3 and 5 change places.
+# The paper prints no numbers: these have the properties it names. Classes 3 and 5 are swapped between (a) and (b).
 CASES = {
     "(a) two classes, far apart": (0.01, 0.485, 0.01, 0.01, 0.485),
     "(b) two classes, neighbours": (0.01, 0.485, 0.485, 0.01, 0.01),
@@ -220,12 +220,12 @@ GUMBEL_CAPTION = (
 
 
 def class_positions(classes: int) -> Floats:
-    """v_j = (j - 1) / (m - 1)."""
+    """Return v_j = (j - 1) / (m - 1)."""
     return np.linspace(0, 1, classes)
 
 
 def sampled(alpha: ArrayLike, samples: int = SAMPLES, seed: int = SEED) -> Floats:
-    """z̄ = Σ_j v_j softmax(log α + g)_j for Gumbel noise g: (samples,)."""
+    """Sample z̄ = Σ_j v_j softmax(log α + g)_j with Gumbel noise g: (samples,)."""
     weights = np.asarray(alpha, np.float64)
     noise = stream(seed, "gumbel").exponential(size=(samples, len(weights)))  # exp(g) = 1 / an exponential variable
     drawn = weights / noise
@@ -233,13 +233,13 @@ def sampled(alpha: ArrayLike, samples: int = SAMPLES, seed: int = SEED) -> Float
 
 
 def density(alpha: ArrayLike, bins: int = BINS, samples: int = SAMPLES) -> tuple[Floats, Floats]:
-    """The density of z̄ on [0, 1], by sampling: its values (bins,) and the edges between them (bins + 1,)."""
+    """Estimate the density of z̄ on [0, 1] by sampling: its values (bins,) and the bin edges (bins + 1,)."""
     return np.histogram(sampled(alpha, samples), bins=bins, range=(0, 1), density=True)
 
 
 @figures.add("gumbel-softmax", "Gumbel-softmax parameters and the variable they become", 20)
 def gumbel_softmax(groups: Sequence[Group] = ()) -> Drawn:
-    """Parameters above, densities below, a column for each case; it needs no runs."""
+    """Draw parameters (top) and densities (bottom), a column for each case; it needs no runs."""
     check_wanted(groups)
     figure = new_figure(8, 3.9)
     panels = figure.subplots(2, len(CASES), height_ratios=(1, 1.25))
@@ -272,7 +272,7 @@ def _draw_density(axes: Axes, alpha: Floats) -> None:
 
 CORNERS = np.array([(0, 0), (1, 0), (0, 1), (1, 1)])  # shape across, azimuth up
 NAMES = ("O", "A", "B", "C")
-ANGLE, SIDE, SPREAD = 0.5, 1.6, 0.35  # of the Gaussian example: turned in radians, distance, standard deviation
+ANGLE, SIDE, SPREAD = 0.5, 1.6, 0.35  # of the Gaussian example: rotation in radians, distance, standard deviation
 CATEGORIES = 4
 OBSERVATIONS_CAPTION = (
     "A sketch, as the paper's Figure 1. Left: four rooms that differ in the object's shape (across) and the "
@@ -284,7 +284,7 @@ OBSERVATIONS_CAPTION = (
 
 @dataclass(frozen=True)
 class Observations:
-    """The four images and their latent positions in both families: (4, 2) each."""
+    """The four images and their latent positions in both models: (4, 2) each."""
 
     images: Images
     gaussian: Floats
@@ -293,7 +293,7 @@ class Observations:
 
 @cache  # drawing the rooms takes seconds
 def observations() -> Observations:
-    """Four rooms; a Gaussian code that is as good turned as straight, and neighbouring categories on the grid."""
+    """Return four rooms, Gaussian codes that are equally good when rotated, and neighbouring categories on the grid."""
     from lddr.data.rendered.rooms import Rooms
 
     rooms = Rooms(64)
@@ -305,7 +305,7 @@ def observations() -> Observations:
 
 @figures.add("observations", "Four observations in two latent spaces", 10)
 def four_observations(groups: Sequence[Group] = ()) -> Drawn:
-    """The images, the Gaussian positions, the discrete positions; it needs no runs."""
+    """Draw the images, the Gaussian positions and the discrete positions; it needs no runs."""
     check_wanted(groups)
     shown = observations()
     figure = new_figure(9, 3)

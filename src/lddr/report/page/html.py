@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: tables that sort, pictures inside, no request to anywhere."""
+"""A self-contained HTML page: sortable tables, embedded pictures, and no network requests."""
 
 import html
 import re
@@ -14,15 +14,15 @@ from lddr.report.tables.table import EMPTY, Cell, Number, Table
 
 MIME = {"md": "text/markdown", "tex": "application/x-tex", "csv": "text/csv"}
 FORMAT_TITLES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
-DPI, CSS_DPI = 150, 96  # pictures are drawn finer than a screen's pixel
-WIDE = 620  # pixels above which a picture has a row of its own
-ABREAST = 3  # pictures beside each other at most
+DPI, CSS_DPI = 150, 96  # pictures have a higher resolution than the screen
+WIDE = 620  # pixels: a wider picture has its own row
+ABREAST = 3  # pictures next to each other at most
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as it stands on a page: a PNG or GIF file's bytes, what it is called and what it shows."""
+    """A figure on a page: the bytes of a PNG or GIF file, its title and its caption."""
 
     name: str
     title: str
@@ -45,7 +45,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading that the page's menu leads to, and the HTML below it."""
+    """A heading, linked from the page's menu, and the HTML below it."""
 
     title: str
     body: str
@@ -56,12 +56,12 @@ class Section:
 
 
 def escape(text: str) -> str:
-    """Text for a page; a space within a number does not break."""
+    """Escape text for a page; spaces within numbers become non-breaking."""
     return re.sub(r"(?<=\d) (?=\d{3}\b)", "\u00a0", html.escape(text))
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
-    """The whole document; empty sections are left out."""
+    """Return the whole document; empty sections are left out."""
     shown = [section for section in sections if section.body]
     menu = "".join(f'<a href="#{section.anchor}">{escape(section.title)}</a>' for section in shown)
     body = "".join(
@@ -94,7 +94,7 @@ def _read(name: str) -> str:
 
 
 def table_card(table: Table, downloads: bool = True, tall: bool = False) -> str:
-    """A table with its title, its notes, and its other formats to keep."""
+    """Return a table with its title, its notes, and downloads in other formats."""
     notes = "".join(f"<li>{escape(note)}</li>" for note in table.notes)
     parts = [
         f'<div class="card" id="table-{escape(table.name)}"><h3>{escape(table.title)}</h3>',
@@ -119,7 +119,7 @@ def _table(table: Table) -> str:
 
 
 def _kind(table: Table, place: int) -> str:
-    """Labels and words stand to the left, the paper's numbers are quieter."""
+    """Return a cell's CSS class: labels and text are left-aligned, the paper's numbers are muted."""
     if place < table.labels or table.columns[place].startswith("paper:"):
         return "label" if place < table.labels else "paper"
     cells = [row[place] for row in table.rows]
@@ -165,23 +165,23 @@ def _downloads(table: Table) -> str:
 
 
 def data_address(content: bytes, kind: str) -> str:
-    """A file as an address that holds all of it."""
+    """Return a data URL that contains the file."""
     return f"data:{kind};base64,{b64encode(content).decode()}"
 
 
 def table_cards(tables: Iterable[Table]) -> str:
-    """Tables as wide as they need to be, small ones beside each other."""
+    """Lay out tables at their natural width, small ones next to each other."""
     return f'<div class="tables">{"".join(map(table_card, tables))}</div>'
 
 
 def gallery(pictures: Iterable[Picture]) -> str:
-    """Pictures two by two, wide ones alone in their row."""
+    """Lay out pictures in pairs; wide ones get their own row."""
     cards = "".join(_picture_card(picture, picture.size[0] > WIDE) for picture in pictures)
     return f'<div class="pictures">{cards}</div>' if cards else ""
 
 
 def side_by_side(pictures: Sequence[Picture]) -> str:
-    """Pictures of one kind beside each other, whatever their width."""
+    """Lay out pictures of the same type next to each other, whatever their width."""
     cards = "".join(_picture_card(picture) for picture in pictures)
     return f'<div class="pictures row" style="--columns: {min(len(pictures), ABREAST)}">{cards}</div>'
 
@@ -199,7 +199,7 @@ def _picture_card(picture: Picture, wide: bool = False) -> str:
 
 
 def facts_card(title: str, facts: Mapping[str, object], warning: bool = False) -> str:
-    """Names and what there is to say about them."""
+    """Return a card with names and values."""
     if not facts:
         return ""
     items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts.items())
@@ -208,13 +208,13 @@ def facts_card(title: str, facts: Mapping[str, object], warning: bool = False) -
 
 
 def missing_card(missing: Mapping[str, str]) -> str:
-    """What could not be shown and why, to unfold: it interests few."""
+    """Return a collapsed list of what could not be shown and why, as few readers need it."""
     summary = f"<summary>What {len(missing)} tables and figures would need</summary>"
     return f"<details>{summary}{facts_card('', missing)}</details>" if missing else ""
 
 
 def code_card(title: str, lines: Sequence[str]) -> str:
-    """Commands to copy."""
+    """Return a card with commands to copy."""
     text = escape("\n".join(lines))
     return (
         f'<div class="card"><h3>{escape(title)}</h3><pre tabindex="0"><code>{text}</code></pre></div>' if lines else ""

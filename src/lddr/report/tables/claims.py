@@ -1,4 +1,4 @@
-"""What the paper says in numbers besides its tables: gains over the previous best and by selection, and geometry."""
+"""The paper's claims outside its tables: gains over the previous best and by selection, and geometry."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,7 +25,7 @@ IN_THE_PAPER = (
     "selection_gain_over_median_percent_average",
     "selection_worst_loss_percent",
 )
-MODEL = SELECTED_FROM[-1]  # the one whose medians the claims are about
+MODEL = SELECTED_FROM[-1]  # the model whose medians the claims are about
 NOTES = (
     "The previous best is the best median of a model with continuous latents; the paper's 17 % is the mean over "
     "dSprites, C-dSprites and Cars3D",
@@ -35,7 +35,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the runs on one dataset say about a claim, in percent."""
+    """The result of the runs on one dataset for a claim, in percent."""
 
     value: float
     runs: list[Run]
@@ -45,7 +45,7 @@ class Evidence:
 
 @tables.add("claims", "The paper's claims, in %", 15)
 def claims(groups: Sequence[Group]) -> Table:
-    """A row for each claim that the runs allow to look at."""
+    """Return a row for each claim that can be checked with these runs."""
     found: Departures = {}
     rows = []
     for label, summary, evidence, paper in _claims(main_groups(groups)):
@@ -57,7 +57,7 @@ def claims(groups: Sequence[Group]) -> Table:
 
 
 def _claims(groups: Sequence[Group]) -> Iterator[tuple[str, Summary, list[Evidence | None], Cell]]:
-    """What is claimed, how datasets become one number, what they say, and what the paper says."""
+    """Iterate over the claims: label, how to summarise the datasets, their evidence, and the paper's number."""
     said, title = paper_results()["claims"], model_title(MODEL)
     before, chosen = [_over_previous(group) for group in groups], [_by_selection(group) for group in groups]
     paper = [Number(said[name]) for name in IN_THE_PAPER]
@@ -76,7 +76,7 @@ def _claims(groups: Sequence[Group]) -> Iterator[tuple[str, Summary, list[Eviden
 
 
 def _number(summary: Summary, known: Sequence[Evidence], found: Departures) -> Number:
-    """All evidence as one number, marked where the paper's cannot simply stand beside it."""
+    """Summarise all evidence in one number, marked if it is not directly comparable with the paper's."""
     here: Departures = {}
     for one in known:
         for mark, what in departures(one.runs, "mig", one.used).items():
@@ -88,7 +88,7 @@ def _number(summary: Summary, known: Sequence[Evidence], found: Departures) -> N
 
 
 def _over_previous(group: Group) -> Evidence | None:
-    """The median of the model over the best median of one with continuous latents."""
+    """Return the model's median relative to the best median of a model with continuous latents."""
     models = dict.fromkeys(str(run.value("model")) for run in group.unsupervised())
     runs = {model: scored(group.unsupervised(model), "mig") for model in models if not is_discrete(model)}
     medians = {model: median(scores_of(members, "mig")) for model, members in runs.items() if members}
@@ -102,7 +102,7 @@ def _over_previous(group: Group) -> Evidence | None:
 
 
 def _by_selection(group: Group) -> Evidence | None:
-    """The run with the smallest gap over the median of the model."""
+    """Return the score of the run with the smallest gap relative to the model's median."""
     choice = selected(group.unsupervised(*SELECTED_FROM), "mig")
     ours = scored(group.unsupervised(MODEL), "mig")
     if choice is None or not ours or median(scores_of(ours, "mig")) <= 0:
@@ -116,7 +116,7 @@ def _gain(group: Group, after: float, before: float, runs: list[Run], fewest: in
 
 
 def _parallel(group: Group, model: str) -> Evidence | None:
-    """The share of the runs on circles whose latent space is not turned; None where no model is here."""
+    """Return the share of the runs on circles whose latent space is axis-aligned; None if the model has no runs."""
     angles = []
     runs = group.unsupervised(model) if group.dataset == "circles" else []
     with suppress(UserError):

@@ -12,7 +12,7 @@ from lddr.runs.index import Run
 
 @dataclass(frozen=True)
 class Line:
-    """A row to be: what it is called, which runs of a group go into it, and what the paper has for a dataset."""
+    """The specification of a row: its label, its runs in a group, and the paper's number for a dataset."""
 
     label: str
     runs: Callable[[Group], list[Run]]
@@ -23,19 +23,19 @@ class Line:
 
 
 def scored(runs: Sequence[Run], metric: str) -> list[Run]:
-    """Those that have the score."""
+    """Return the runs that have the score."""
     return [run for run in runs if run.number(metric) is not None]
 
 
 def percent(runs: Sequence[Run], metric: str) -> Number | None:
-    """Median and quartiles of a score, in percent."""
+    """Return median and quartiles of a score, in percent."""
     return spread([100 * value for value in scores_of(runs, metric)])
 
 
 def lined_table(
     head: str, groups: Sequence[Group], lines: Sequence[Line], decimals: int = 1, source: str = "paper"
 ) -> Table:
-    """The lines and the groups that have a number; `source` is what the columns beside ours are called after."""
+    """Return the lines and the groups that have a number; `source` names the columns of reference numbers."""
     found: Departures = {}
     ours = [(group, [_cell(group, line, found) for line in lines]) for group in groups]
     ours = [(group, cells) for group, cells in ours if any(cells)]
@@ -51,12 +51,12 @@ def lined_table(
 
 
 def _cell(group: Group, line: Line, found: Departures) -> Number | None:
-    """Our number, marked where the paper has one that it cannot simply be compared with."""
+    """Return our number, marked if the paper's is not directly comparable."""
     runs = line.runs(group)
     number, paper = line.number(runs, line.metric), line.paper(counterpart(group.dataset))
     if number is None or paper is None:
         return number
-    metric = line.metric.split(".")[0]  # which a detail of its result belongs to
+    metric = line.metric.split(".")[0]  # the metric that a detail of its result belongs to
     here = departures(scored(runs, line.metric), metric, group.metric_settings.get(metric))
     for mark, what in here.items():
         found.setdefault(mark, {}).update(what)

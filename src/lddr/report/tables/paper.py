@@ -24,7 +24,7 @@ from lddr.runs.index import Run
 
 @tables.add("dvae-metrics", "All metrics of the D-VAE in %: median and quartiles", 30)
 def dvae_metrics(groups: Sequence[Group]) -> Table:
-    """A row per metric."""
+    """Return a row per metric."""
     runs = methodcaller("unsupervised", "dvae")
     lines = [Line(metric_title(name), runs, partial(paper_metric, name), name, rivals=False) for name in SIX_METRICS]
     return lined_table("Metric", groups, lines)
@@ -32,12 +32,12 @@ def dvae_metrics(groups: Sequence[Group]) -> Table:
 
 @tables.add("mig-quartiles", "MIG in %: median and quartiles", 20)
 def mig_quartiles(groups: Sequence[Group]) -> Table:
-    """A row per model."""
+    """Return a row per model."""
     return lined_table("Model", groups, model_lines(groups))
 
 
 def model_lines(groups: Sequence[Group]) -> list[Line]:
-    """A line for every model there is, in the order of the house."""
+    """Return a line for every available model, in the standard order."""
     models = {str(run.value("model")) for group in groups for run in group.unsupervised()}
     return [
         Line(model_title(model), methodcaller("unsupervised", model), partial(paper_mig, model))
@@ -53,7 +53,7 @@ WINS_NOTES = (
 
 @tables.add("wins", "Share of cases in % in which a semi-supervised method is the best", 60)
 def wins(groups: Sequence[Group]) -> Table:
-    """A row per method, a column per number of labels and rule."""
+    """Return a row per method, and a column per number of labels and rule."""
     main = main_groups(groups)
     found, titles = standings(main), methods(main)
     columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
@@ -68,7 +68,7 @@ def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
 
 @tables.add("semi-supervised", "MIG in % of the semi-supervised models: median and quartiles", 40)
 def semi_supervised(groups: Sequence[Group]) -> Table:
-    """A row per method and number of labels."""
+    """Return a row per method and number of labels."""
     labels = sorted({num_labels(run) for group in groups for run in group.supervised})
     if not labels:
         raise UndefinedError("no run saw labels; train some with: lddr train --supervision masked --labels 1000")
@@ -89,7 +89,7 @@ ELSEWHERE = "published, other networks"
 
 @tables.add("infomec", "InfoMEC in %: median and quartiles", 90)
 def infomec(groups: Sequence[Group]) -> Table:
-    """A row per part and model."""
+    """Return a row per part and model."""
     scored = {
         str(run.value("model")) for group in groups for run in group.unsupervised() if scores_of([run], "infomec")
     }
@@ -114,7 +114,7 @@ TOLD = "Selection: the one run with the smallest straight-through gap, of all ru
 
 @tables.add("mig", "Median MIG in %", 10)
 def median_mig(groups: Sequence[Group]) -> Table:
-    """A row per model, and the selection."""
+    """Return a row per model, and one for the selection."""
     candidates = methodcaller("unsupervised", *SELECTED_FROM)
     choice = Line("Selection", candidates, partial(paper_mig, "selection"), rivals=False, number=selected)
     table = lined_table("Model", groups, [*model_lines(groups), choice])
@@ -126,7 +126,7 @@ def median_mig(groups: Sequence[Group]) -> Table:
 
 
 def selected(runs: Sequence[Run], metric: str) -> Number | None:
-    """The score, in percent, of the run with the smallest straight-through gap."""
+    """Return the score, in percent, of the run with the smallest straight-through gap."""
     from lddr.selection.ranking import select
 
     able = scored(scored(runs, "gap"), metric)
@@ -144,7 +144,7 @@ CORRELATION_NOTES = (
 
 @tables.add("correlations", "Spearman's rank correlation with the six metrics", 70)
 def correlations(groups: Sequence[Group]) -> Table:
-    """A row per score and metric."""
+    """Return a row per score and metric."""
     lines = [_correlation_line("gap", ("dvae",), "Small gap of the D-VAE", metric) for metric in SIX_METRICS]
     lines += [
         _correlation_line("gap", SELECTED_FROM, "Small gap of D-VAE and FactorDVAE", metric) for metric in SIX_METRICS
@@ -157,7 +157,7 @@ def correlations(groups: Sequence[Group]) -> Table:
 
 def _correlation_line(score: str, models: Sequence[str], title: str, metric: str) -> Line:
     def runs(group: Group) -> list[Run]:
-        """Of all these models together, none if one is missing."""
+        """Return the runs of all these models together; none if a model is missing."""
         return group.unsupervised(*models) if all(group.unsupervised(model) for model in models) else []
 
     label, number = f"{title}, {metric_title(metric)}", partial(correlation, score)
@@ -165,7 +165,7 @@ def _correlation_line(score: str, models: Sequence[str], title: str, metric: str
 
 
 def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
-    """Spearman's rank correlation of two scores, turned for scores of which small is good; None if it says nothing."""
+    """Return Spearman's rank correlation of two scores, negated if smaller is better; None if it is undefined."""
     able = scored(scored(runs, score), metric)
     sign = -1 if score == "gap" else 1
     value = sign * spearman(scores_of(able, score), scores_of(able, metric))
@@ -174,7 +174,7 @@ def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
 
 @tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
 def gains(groups: Sequence[Group]) -> Table:
-    """A row per pair of models and metric."""
+    """Return a row per pair of models and metric."""
     table = lined_table("Comparison", groups, [_gains_line(pair, metric) for pair in pairs() for metric in SIX_METRICS])
     return replace(table, notes=(*(told for pair in pairs() if (told := _told(groups, pair))), *table.notes))
 
@@ -186,7 +186,7 @@ def _gains_line(pair: Pair, metric: str) -> Line:
 
 
 def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
-    """The discrete median over the Gaussian one, in percent more; None where that is not defined."""
+    """Return by how many percent the discrete median exceeds the Gaussian one; None if that is undefined."""
     case = case_of("", runs, pair, metric)
     if case is None or case.gain is None:
         return None
@@ -194,7 +194,7 @@ def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
 
 
 def _told(groups: Sequence[Group], pair: Pair) -> str:
-    """How often the discrete model is ahead; a case is a metric on a dataset."""
+    """Describe how often the discrete model is better; a case is a metric on a dataset."""
     found = cases(groups, pair)
     claim = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
     paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == pairs()[0] else ""
