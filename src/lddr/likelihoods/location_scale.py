@@ -18,7 +18,11 @@ SMALLEST_SCALE = 1e-3  # a learned scale is at least about half a step of 256 gr
 class LocationScale(Likelihood):
     """A location for each pixel, and one scale: fixed, or learned with the networks (σ-VAE, Rybkin et al. 2021)."""
 
-    def __init__(self, scale: float, learn_scale: bool) -> None:
+    def __init__(
+        self,
+        scale: Annotated[float, Setting("Scale of every pixel, or where a learned one starts.", above=0)] = 0.1,
+        learn_scale: Annotated[bool, Setting("Train the scale with the networks.")] = True,
+    ) -> None:
         super().__init__()
         log_scale = torch.tensor(math.log(scale))
         if learn_scale:
@@ -43,13 +47,6 @@ class GaussianLikelihood(LocationScale):
 
     title = "Gaussian"
 
-    def __init__(
-        self,
-        scale: Annotated[float, Setting("Scale of every pixel, or where a learned one starts.", above=0)] = 0.1,
-        learn_scale: Annotated[bool, Setting("Train the scale with the networks.")] = True,
-    ) -> None:
-        super().__init__(scale, learn_scale)
-
     def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
         scale = self.scale
         return 0.5 * ((images - outputs) / scale).square() + scale.log() + 0.5 * math.log(2 * math.pi)
@@ -60,13 +57,6 @@ class LaplaceLikelihood(LocationScale):
     """-log p = |x - μ| / b + log 2b."""
 
     title = "Laplace"
-
-    def __init__(
-        self,
-        scale: Annotated[float, Setting("Scale of every pixel, or where a learned one starts.", above=0)] = 0.1,
-        learn_scale: Annotated[bool, Setting("Train the scale with the networks.")] = True,
-    ) -> None:
-        super().__init__(scale, learn_scale)
 
     def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
         scale = self.scale
