@@ -1,5 +1,5 @@
-"""Parts that lddr does not know: a latent, an objective with a discriminator, a metric, a selector, a dataset and a
-figure. They are in this one file, and no other names them.
+"""Parts that lddr does not know: a latent, an objective with a discriminator, a likelihood, two networks, a metric, a
+selector, a dataset and a figure. They are in this one file, and no other names them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from lddr.data.dataset import Dataset, datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, Sample
+from lddr.likelihoods import likelihoods
+from lddr.likelihoods.likelihood import Likelihood
 from lddr.metrics.metric import Result, metric
+from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.objectives.objective import AdversarialObjective
 from lddr.report.figures.figure import Drawn, figures
@@ -100,6 +103,46 @@ class Guess(AdversarialObjective):
 
     def adversarial_penalties(self, output, score):
         return {"kl": output.posterior.mean_kl, "critic": self.critic_weight * score}
+
+
+@likelihoods.register("cosh")
+class Cosh(Likelihood):
+    """-log p = sharpness · log cosh(x - output), up to a constant: quadratic near 0, absolute far away."""
+
+    title = "log cosh"
+
+    def __init__(self, sharpness_of_pixels: Annotated[float, Setting("Weight of the error.", above=0)] = 50.0) -> None:
+        super().__init__()
+        self.sharpness = sharpness_of_pixels
+
+    def pixels(self, outputs, images):
+        return self.sharpness * (images - outputs).cosh().log()
+
+    def mean(self, outputs):
+        return outputs.clamp(0, 1)
+
+    def outputs_of(self, pixels):
+        return pixels
+
+
+@encoders.register("flat")
+class FlatEncoder(nn.Sequential):
+    """One hidden layer."""
+
+    def __init__(self, image_shape, outputs, width=32):
+        height, across, channels = image_shape
+        hidden = nn.Linear(height * across * channels, 8 * width)
+        super().__init__(nn.Flatten(), hidden, nn.ReLU(), nn.Linear(8 * width, outputs))
+
+
+@decoders.register("flat")
+class FlatDecoder(nn.Sequential):
+    """One hidden layer."""
+
+    def __init__(self, inputs, image_shape, width=32):
+        height, across, channels = image_shape
+        pixels = nn.Linear(8 * width, height * across * channels)
+        super().__init__(nn.Linear(inputs, 8 * width), nn.ReLU(), pixels, nn.Unflatten(1, (channels, height, across)))
 
 
 @datasets.register("stripes")

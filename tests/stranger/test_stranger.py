@@ -14,6 +14,7 @@ pytestmark = pytest.mark.xdist_group("stranger")  # in one process: the commands
 HERE = Path(__file__).parent
 SMALL = ["--dataset", "stripes", "--num-latents", "3", "--num-stairs", "4", "--width", "4", "--steps", "100"]
 SMALL += ["--mean-bias", "--learning-rate", "0.01"]  # so that something is learned in so few
+NETWORKS = ["--encoder", "flat", "--decoder", "flat", "--likelihood", "cosh", "--sharpness-of-pixels", "40"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def lddr(tmp_path_factory):
 def runs(lddr):
     """Two trained and scored runs."""
     point = ["--latent", "stairs", "--objective", "guess", "--critic-weight", "2"]
-    trained = [lddr("train", *point, *SMALL, "--seed", str(seed), "--threads", "1") for seed in (0, 1)]
+    trained = [lddr("train", *point, *SMALL, *NETWORKS, "--seed", str(seed), "--threads", "1") for seed in (0, 1)]
     lddr("evaluate", "runs", "--metrics", "spread,mig,gap", "--set", "gap.batches=2")
     return [lddr.folder / text.strip() for text in trained]
 
@@ -47,6 +48,8 @@ def test_settings_and_names_come_from_the_parts(lddr, runs):
     assert config["model"] == "stairs+guess"
     assert config["latent"] == {"name": "stairs", "num_latents": 3, "num_stairs": 4}
     assert config["objective"] == {"name": "guess", "critic_weight": 2.0}
+    assert config["likelihood"] == {"name": "cosh", "sharpness_of_pixels": 40.0}
+    assert (config["networks"]["encoder"], config["networks"]["decoder"]) == ("flat", "flat")
     assert runs[0].name.startswith("stripes_stairs+guess_critic_weight=2_seed=0_")
     assert "--num-stairs" in lddr("train", "--help")
     assert "staircase latents" in lddr("models")
@@ -83,6 +86,8 @@ def test_the_report_draws_the_figure_and_the_card_the_model(lddr, runs):
     page = (lddr.folder / "report" / "index.html").read_text()
     assert "A line through the spreads." in page
     assert "--critic-weight" in page  # the exact command
+    assert "--likelihood cosh" in page
+    assert "--encoder flat" in page
     lddr("show", str(runs[0]), "--out", "card")
     assert list((lddr.folder / "card").rglob("*.html"))
 
