@@ -12,8 +12,8 @@ settings.load_profile("patient")
 
 TOGETHER = {  # files whose fixtures take long: in one process, where they are made once
     "test_blocks", "test_cars3d", "test_dsprites", "test_estimator", "test_extras", "test_hub", "test_package",
-    "test_pages", "test_pipe", "test_seeds", "test_select", "test_site", "test_smallnorb", "test_study",
-    "test_trackers",
+    "test_pages", "test_pipe", "test_poisoned", "test_seeds", "test_select", "test_site", "test_smallnorb",
+    "test_study", "test_trackers",
 }  # fmt: skip
 
 

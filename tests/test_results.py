@@ -58,6 +58,7 @@ def test_a_verdict_needs_the_whole_interval_and_enough_runs(tool):
     assert estimate(30, 26, 40, 50).verdict(25) == "shown"
 
 
+@pytest.mark.long
 def test_the_interval_of_a_difference_covers_it_about_as_often_as_it_says(tool, monkeypatch):
     monkeypatch.setattr(tool["estimates"], "RESAMPLES", 400)
     generator = np.random.default_rng(0)
@@ -77,6 +78,7 @@ def test_the_interval_of_a_share_is_wilsons(tool):
     assert tool["estimates"].share(0, 12).low == 0.0
 
 
+@pytest.mark.long
 def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice(tool):
     module, table = tool["selection"], tool["table"]
     generator = np.random.default_rng(1)
@@ -94,6 +96,7 @@ def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice(tool):
     assert chosen[0] == pytest.approx(np.median([alike[0, 1], alike[0, 2]]))  # of those it may choose from alone
 
 
+@pytest.mark.long
 def test_among_seeds_of_one_kind_others_do_not_count(tool):
     module, table = tool["selection"], tool["table"]
     truth = np.append(2.0, np.random.default_rng(2).random(16))
@@ -118,6 +121,7 @@ def test_the_default_is_the_winner_once_there_is_one(tool):
     assert (tool["selection"].winner() or "gap") == DEFAULT
 
 
+@pytest.mark.long
 def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     table = tool["table"]
     monkeypatch.setattr(table, "RESULTS", tmp_path)
@@ -143,6 +147,7 @@ def test_a_row_gives_the_run_back(tool, tmp_path, monkeypatch):
     assert [one.scores for one in table.read("other")] == [{"mig": 0.5}]
 
 
+@pytest.mark.long
 def test_what_tied_latents_know_is_kept_beside_what_others_do(tool, tmp_path):
     small = {"width": 4, "steps": 100, "batch_size": 8, "num_latents": 7}
     config = configure("dvae", "rooms", preset="quick", supervision="masked", labels=20, **small)
@@ -157,6 +162,7 @@ def test_what_tied_latents_know_is_kept_beside_what_others_do(tool, tmp_path):
     assert [float(row[f"score free.{name}"]) for name in names] == pytest.approx(information[6], rel=1e-5)
 
 
+@pytest.mark.long
 def test_ranks_within_groups_are_those_of_each_by_itself(tool):
     estimates, generator = tool["estimates"], np.random.default_rng(0)
     one = generator.normal(size=(12, 2))
@@ -179,6 +185,7 @@ seed = 0
 """
 
 
+@pytest.mark.long
 def test_a_run_is_scored_at_the_steps_it_reached(tool, tmp_path, monkeypatch):
     study = tmp_path / "study.toml"
     study.write_text(SMALL)
@@ -210,6 +217,7 @@ def test_a_run_is_scored_at_the_steps_it_reached(tool, tmp_path, monkeypatch):
     assert f"| D-VAE | truncated | {later} |" in tool["long"].told()[1]
 
 
+@pytest.mark.long
 def test_beginnings_are_compared_at_the_steps_that_both_reached(tool, tmp_path, monkeypatch):
     long = tool["long"]
     monkeypatch.setattr(long, "FILE", tmp_path / "steps.csv")
@@ -224,6 +232,7 @@ def test_beginnings_are_compared_at_the_steps_that_both_reached(tool, tmp_path, 
     assert len(lines) == 4
 
 
+@pytest.mark.long
 def test_codes_are_kept_and_given_back(tool, tmp_path, monkeypatch):
     monkeypatch.setattr(tool["codes"], "FOLDER", tmp_path / "codes")
     found = read_run(pretrained.HOME / "circles-dvae")
@@ -238,6 +247,7 @@ def test_codes_are_kept_and_given_back(tool, tmp_path, monkeypatch):
     assert not tool["codes"].kept([read_run(pretrained.HOME / "rooms-dvae")])
 
 
+@pytest.mark.long
 def test_evenness_is_the_entropy_of_categories_over_images(tool, tmp_path, monkeypatch):
     codes, run = tool["codes"], tool["table"].Run(Path("one"), "finished", {}, {})
     monkeypatch.setattr(codes, "FOLDER", tmp_path)
@@ -247,6 +257,7 @@ def test_evenness_is_the_entropy_of_categories_over_images(tool, tmp_path, monke
     assert codes.evenness([run]) == pytest.approx([np.log(4)])
 
 
+@pytest.mark.long
 def test_kinds_of_runs_have_a_verdict_each(tool):
     claim = tool["claims"].Claim("t", "p", "little", "not shown", ["| a |"])
     other = tool["claims"].Claim("t", "p", "much", "shown", [])
@@ -268,6 +279,7 @@ def made_up(table, dataset, settings, scores):
     ]
 
 
+@pytest.mark.long
 def test_a_kind_wins_by_half_of_the_metrics_on_every_dataset(tool, monkeypatch):
     latents = {"vae": "gaussian", "dvae": "categorical", "qlae": "quantised"}
 
@@ -298,6 +310,7 @@ def test_a_kind_wins_by_half_of_the_metrics_on_every_dataset(tool, monkeypatch):
     assert "| QLAE | 1.0 | 2 |" in both
 
 
+@pytest.mark.long
 def test_labels_are_judged_against_the_better_rival(tool, monkeypatch):
     labels, table = tool["claims_labels"], tool["table"]
     medians = {"vae": {"bce": 0.1, "l2": 0.3}, "dvae": {"cross-entropy": 0.15, "masked": 0.2}}
@@ -327,6 +340,7 @@ def test_labels_are_judged_against_the_better_rival(tool, monkeypatch):
         labels.labels()
 
 
+@pytest.mark.long
 def test_what_was_in_the_way_of_labels_makes_the_mig_larger_when_taken_away(tool, monkeypatch):
     labels, table = tool["claims_labels"], tool["table"]
     masked = {"model": "dvae", "supervision": "masked", "labels": 1000}

@@ -15,6 +15,7 @@ def test_sides_take_turns_and_the_median_counts():
     assert all(value > 0 for value in seconds.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["circles", "color_dsprites", "noisy_dsprites"])
 def test_both_ways_make_the_same_kind_of_batch(name, monkeypatch):
     monkeypatch.setattr(data, "PEER_BATCHES", 1)
@@ -24,6 +25,7 @@ def test_both_ways_make_the_same_kind_of_batch(name, monkeypatch):
     assert data.usual_batches(dataset)() == 64
 
 
+@pytest.mark.long
 def test_memory_is_that_of_a_fresh_process():
     fresh = in_fresh_process("benchmarks.data:start_up", "circles")
     assert 10 < fresh["resident, MB"] < 200

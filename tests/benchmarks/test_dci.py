@@ -17,6 +17,7 @@ def test_there_are_twenty_representations_or_more():
     assert len(bench.representations()) >= 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", bench.SYNTHETIC)
 def test_every_synthetic_one_is_finite_and_stays_the_same(name, small):
     (codes, factors), (again, _) = (bench.representations()[name]() for _ in range(2))
@@ -31,12 +32,14 @@ def test_quantised_codes_have_64_values():
     assert np.allclose(np.unique(values), np.linspace(-1, 1, 64))
 
 
+@pytest.mark.long
 def test_a_trained_one_goes_with_its_factors(small):
     codes, factors = bench._trained("dvae", 3, 2)
     assert codes.shape == (100, 3)
     assert factors.shape == (100, 2)
 
 
+@pytest.mark.long
 def test_both_estimators_are_measured(small):
     row = bench.measure(*bench.representations()["noise 0.05"]())
     assert row["seconds, published"] > 0
@@ -45,6 +48,7 @@ def test_both_estimators_are_measured(small):
     assert 0 < row["disentanglement, other seeds"] < 0.1
 
 
+@pytest.mark.long
 def test_the_published_sizes_are_measured_on_one_factor(small, monkeypatch):
     seen = {}
     monkeypatch.setattr(bench, "measure", lambda codes, factors, train: seen.update(locals()) or {})
@@ -66,6 +70,7 @@ def test_the_summary_by_hand():
     assert np.isclose(line["rank correlation"], 1)
 
 
+@pytest.mark.long
 def test_an_interrupted_study_goes_on_and_is_written(tmp_path, monkeypatch, capsys):
     measured = []
 

@@ -23,6 +23,7 @@ def test_the_operations_of_a_step_by_hand():
     assert abs(bench.operations("dvae", "dsprites") / expected - 1) < 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("factor", [False, True])
 def test_a_plain_step_trains_every_network(factor):
     training = PlainTraining(load_dataset("dsprites"), factor)
@@ -33,6 +34,7 @@ def test_a_plain_step_trains_every_network(factor):
     assert all(not torch.equal(one, other) for one, other in zip(before, after, strict=True))
 
 
+@pytest.mark.long
 def test_a_plain_step_runs_on_the_device_and_copies_the_images_only():
     training = PlainTraining(load_dataset("dsprites"), True, META)
     training.step()
@@ -91,12 +93,14 @@ def test_a_worker_repeats_in_a_process_of_its_own(side):
         assert worker.peak_megabytes() > 50
 
 
+@pytest.mark.long
 def test_a_worker_that_fails_says_so():
     with Worker("lddr.bench:prepared", "usual", "dvae", "nonsense", "1") as worker:
         with pytest.raises(RuntimeError, match="ended early"):
             worker.run(1)
 
 
+@pytest.mark.long
 def test_both_sides_train_models_of_the_same_size():
     trainer = Trainer(configure("factor-dvae", "dsprites"), load_dataset("dsprites"), torch.device("cpu"))
     plain = [*plain_networks(1), plain_discriminator()]

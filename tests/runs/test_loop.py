@@ -157,7 +157,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_term(tmp_path, mo
         (5, [1, 2, 3, 4, 5]),
         (32, [*range(3, 31, 3), 32]),
         (200, [*range(20, 201, 20)]),
-        (1050, [*range(100, 1001, 100), 1050]),
+        pytest.param(1050, [*range(100, 1001, 100), 1050], marks=pytest.mark.long),
     ],
 )
 def test_every_line_of_the_log_is_the_mean_of_its_steps(steps, ends, tmp_path):
@@ -353,7 +353,7 @@ def of_an_older_version(folder):
     ("model", "steps", "sentence"),
     [
         ("dvae", 1000, "whose noise schedule ended a step earlier; resuming with the schedule of this version"),
-        ("vae", 1000, ""),
+        pytest.param("vae", 1000, "", marks=pytest.mark.long),
         ("vae", 300, "which logged a run of 300 steps in other lines; starting from the beginning"),
     ],
 )
