@@ -7,7 +7,7 @@ import lddr
 
 SOURCE = Path(lddr.__file__).parent
 ORDER = [
-    *("errors", "foreign", "files", "timing", "registry", "lazy", "console", "extras"),
+    *("errors", "files", "timing", "registry", "lazy", "console", "extras"),
     *("arrays", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
     *("likelihoods", "networks", "vae", "objectives", "models", "peers", "presets", "supervision"),
     *("config", "command", "training", "metrics", "runs", "trained", "estimator", "selection"),

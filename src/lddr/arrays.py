@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
-from lddr.foreign import reason_of
+from lddr.files import reason_of
 
 
 def as_array(given: ArrayLike) -> NDArray:

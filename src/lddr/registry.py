@@ -7,7 +7,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from lddr.errors import UserError, hint
-from lddr.foreign import reason_of
+from lddr.files import reason_of
 
 T = TypeVar("T")
 PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with commas between

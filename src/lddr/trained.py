@@ -22,7 +22,7 @@ from lddr.data.load import as_dataset, indexed, load_dataset, own_size
 from lddr.data.own_images import prepared
 from lddr.data.pictures import Preparation, as_bytes, as_hex
 from lddr.errors import UserError
-from lddr.foreign import foreign
+from lddr.files import reading_untrusted
 from lddr.hardware import chosen_device
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, usual_supervision
@@ -176,7 +176,7 @@ class Trained:
         path = RunFolder(place).model_file
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
-        with foreign(path, "a model of lddr", "train it again or copy it again"):
+        with reading_untrusted(path, "a model of lddr", "train it again or copy it again"):
             config, shape, background = _described(upgraded(facts, path))
             own = {"encoder": encoder, "decoder": decoder, "latent": latent, "likelihood": likelihood}
             with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will

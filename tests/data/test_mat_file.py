@@ -23,7 +23,7 @@ def plain(tmp_path: Path) -> Path:
 
 
 def refused(path: Path, sentence: str) -> None:
-    with pytest.raises(UserError, match=rf"{path.name}: expected .*, found .*{sentence}.*; mend or replace that file"):
+    with pytest.raises(UserError, match=rf"{path.name}: expected .*, found .*{sentence}.*; fix or replace that file"):
         read_mat(path, "im")
 
 

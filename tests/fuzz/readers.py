@@ -1,4 +1,4 @@
-"""Every reader of foreign bytes, by name."""
+"""Every reader of untrusted bytes, by name."""
 
 from tests.fuzz import array_readers, dataset_readers, run_readers
 

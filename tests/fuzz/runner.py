@@ -27,7 +27,7 @@ READ, REFUSED, BAD = b"r", b"s", b"b"
 
 @dataclass(frozen=True)
 class Reader:
-    """Somebody who reads foreign bytes: valid files, and what reads them from their folder."""
+    """Somebody who reads untrusted bytes: valid files, and what reads them from their folder."""
 
     name: str
     files: Callable[[], Files]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lddr.errors import UserError
-from lddr.foreign import foreign
+from lddr.files import reading_untrusted
 from tests.fuzz import runner
 from tests.fuzz.mutations import mutated
 from tests.fuzz.readers import READERS
@@ -53,7 +53,7 @@ def hang(folder):
 
 
 def take_memory(folder):
-    with foreign("a file", "a small file"):
+    with reading_untrusted("a file", "a small file"):
         np.zeros(1 << 40)
 
 

@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
 from lddr.errors import UserError
-from lddr.files import written_whole
-from lddr.foreign import foreign
+from lddr.files import reading_untrusted, written_whole
 
 
 def unpack(archive: BinaryIO, members: str, folder: Path) -> None:
@@ -19,7 +18,7 @@ def unpack(archive: BinaryIO, members: str, folder: Path) -> None:
     the archive are passed over like everything else there. Owners and permissions are not taken over.
     """
     cure = f"remove it and fetch it again, or put the files below {members} by hand into {folder}"
-    with foreign(getattr(archive, "name", "the archive"), "a whole tar archive", cure):
+    with reading_untrusted(getattr(archive, "name", "the archive"), "a whole tar archive", cure):
         with tarfile.open(fileobj=archive) as tar:
             wanted = _wanted(tar, PurePosixPath(members), folder)
             with _appearing_whole(folder) as staging:

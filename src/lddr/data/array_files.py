@@ -25,8 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.data.factors import Indices, whole_numbers
 from lddr.data.locations import cache_folder
 from lddr.errors import UserError
-from lddr.files import BusyError, alone, written_whole
-from lddr.foreign import damaged, foreign, reason_of
+from lddr.files import BusyError, alone, damaged, reading_untrusted, reason_of, written_whole
 
 Rows = NDArray[np.uint8]  # (rows, …)
 Chunk = Rows | tuple[Indices, Rows]  # the next rows, or row indices and the rows that belong there
@@ -156,7 +155,7 @@ def _fingerprint(sources: Iterable[Path], version: object) -> str:
 
 
 def _facts(path: Path) -> tuple[str, int, int]:
-    with foreign(path, "a file"):
+    with reading_untrusted(path, "a file"):
         return str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns
 
 
@@ -263,14 +262,14 @@ WORDS = "US"  # dtype kinds of text
 
 def arrays_in(path: Path, names: Iterable[str], how: str) -> dict[str, NDArray]:
     """Return those of these arrays that the file contains; `how` explains how to write such a file."""
-    with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
+    with reading_untrusted(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         there = [name for name in names if f"{name}.npy" in archive.namelist()]
         return {name: _array(archive, name, how) for name in there}
 
 
 def names_in(path: Path, how: str) -> list[str]:
     """Return the names of the arrays in the file."""
-    with foreign(path, "an .npz file of numbers", how), _opened(path, how) as archive:
+    with reading_untrusted(path, "an .npz file of numbers", how), _opened(path, how) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
@@ -404,7 +403,7 @@ class NpyArray(StoredArray):
     @contextmanager
     def _opened(self) -> Iterator[tuple[int, IO[bytes]]]:
         """Open the file; yields the number of bytes of header and values, and the stream."""
-        with foreign(self.path, "a whole .npy file"), self.path.open("rb") as file:
+        with reading_untrusted(self.path, "a whole .npy file"), self.path.open("rb") as file:
             yield self.path.stat().st_size, file
 
 
@@ -414,7 +413,7 @@ class NpzArray(NpyArray):
     def mapped(self) -> MappedImages | None:
         if self._info.compress_type != zipfile.ZIP_STORED:
             return None
-        with foreign(self.path, "a whole .npz archive"):
+        with reading_untrusted(self.path, "a whole .npz archive"):
             with self.path.open("rb") as file:
                 file.seek(self._info.header_offset)
                 signature, name_length, extra_length = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
@@ -425,7 +424,7 @@ class NpzArray(NpyArray):
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[int, IO[bytes]]]:
-        with foreign(self.path, "a whole .npz archive"), zipfile.ZipFile(self.path) as archive:
+        with reading_untrusted(self.path, "a whole .npz archive"), zipfile.ZipFile(self.path) as archive:
             name = f"{self.key}.npy"
             if name not in archive.namelist():
                 names = ", ".join(sorted(archive.namelist())) or "nothing"
@@ -461,7 +460,7 @@ class Hdf5Array(StoredArray):
     def _opened(self) -> Iterator[Any]:
         import h5py
 
-        with foreign(self.path, "a whole HDF5 file"), h5py.File(self.path, "r") as file:
+        with reading_untrusted(self.path, "a whole HDF5 file"), h5py.File(self.path, "r") as file:
             if not isinstance(file.get(self.key), h5py.Dataset):
                 raise damaged(self.path, f"an array {self.key!r}", ", ".join(file) or "nothing")
             yield file[self.key]

@@ -15,7 +15,7 @@ from lddr.arrays import as_array
 from lddr.data.array_files import WORDS, arrays_in
 from lddr.data.factors import UNKNOWN, Factor, FactorTable
 from lddr.errors import UserError
-from lddr.foreign import content_of, foreign, in_one_line, named
+from lddr.files import content_of, in_one_line, named, reading_untrusted
 
 Columns = dict[str, NDArray]  # name → one number or text per image; NaN or "" where it is unknown
 Row = list[str]
@@ -42,7 +42,7 @@ def columns_of_csv(path: Path, files: list[str]) -> Columns:
     """
     if not path.exists() and not path.is_symlink():
         return {}
-    with foreign(path, "a table of factors", "save it as CSV in UTF-8"):
+    with reading_untrusted(path, "a table of factors", "save it as CSV in UTF-8"):
         return _columns(path, files)
 
 

@@ -39,7 +39,7 @@ from lddr.data.pictures import (
     visible_brightness,
 )
 from lddr.errors import UserError
-from lddr.foreign import foreign
+from lddr.files import reading_untrusted
 
 LEGACY_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 SUFFIXES = (*LEGACY_SUFFIXES, ".bmp", ".gif", ".tif", ".tiff")
@@ -198,7 +198,7 @@ class ArrayFile(Source):
 
     def _images(self) -> Iterator[Bytes]:
         for chunk in self._stored.chunks():
-            with foreign(self.files[0], f"pictures in {self._stored.key!r}"):
+            with reading_untrusted(self.files[0], f"pictures in {self._stored.key!r}"):
                 images = self._arranged(as_bytes(chunk))
             yield images
 
@@ -233,7 +233,7 @@ def _header(file: Path) -> Header:
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
-    with foreign(file, "a picture", "fix it or leave it out"):
+    with reading_untrusted(file, "a picture", "fix it or leave it out"):
         if file.suffix.lower() == ".npy":
             return use(_picture_of_npy(file))
         with Image.open(file, formats=FORMATS) as picture:

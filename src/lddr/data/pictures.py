@@ -102,7 +102,7 @@ def channels_of(are_grey: bool, background: str) -> int:
 
 def upright(picture: Image.Image) -> Image.Image:
     """Rotated as its EXIF says; one whose EXIF cannot be read stays as it is."""
-    with suppress(Exception):  # what foreign bytes make Pillow raise has no end; pixels that are broken fail again
+    with suppress(Exception):  # what untrusted bytes make Pillow raise has no end; pixels that are broken fail again
         if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
             return ImageOps.exif_transpose(picture)
     return picture

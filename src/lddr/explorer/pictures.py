@@ -48,5 +48,5 @@ def from_upload(content: bytes, preparation: Preparation) -> Pixels:
             return preparation.of_picture(picture)
     except UserError:
         raise
-    except Exception as error:  # foreign bytes
+    except Exception as error:  # untrusted bytes
         raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error

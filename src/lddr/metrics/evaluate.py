@@ -22,7 +22,7 @@ from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.data.load import as_dataset, is_path
 from lddr.errors import UserError
-from lddr.foreign import in_one_line, named
+from lddr.files import in_one_line, named
 from lddr.metrics.information import checked
 from lddr.metrics.metric import (
     Chosen,

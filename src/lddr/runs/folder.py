@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 
 from lddr.data import as_resolution
 from lddr.errors import UserError
-from lddr.files import alone, check_writable, write_json
-from lddr.foreign import foreign, in_one_line
+from lddr.files import alone, check_writable, in_one_line, reading_untrusted, write_json
 from lddr.runs.json_files import Content, is_entry, read_object
 from lddr.runs.machine import MOST_THREADS
 from lddr.runs.pretrained import is_shipped
@@ -114,7 +113,7 @@ class RunFolder:
         """Its settings."""
         from lddr.config import Config
 
-        with foreign(self.config_file, "the settings of a run", "move that folder away and train again"):
+        with reading_untrusted(self.config_file, "the settings of a run", "move that folder away and train again"):
             return Config.from_dict(self.facts["settings"])
 
     @property

@@ -13,8 +13,7 @@ from typing import Any
 
 from lddr.console import say
 from lddr.errors import UserError, hint
-from lddr.files import written_whole
-from lddr.foreign import content_of, reason_of
+from lddr.files import content_of, reason_of, written_whole
 from lddr.runs import pretrained
 from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
 from lddr.runs.json_files import BrokenRunError

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from lddr.errors import UserError
-from lddr.foreign import content_of, reason_of
+from lddr.files import content_of, reason_of
 
 Content = dict[str, Any]  # of a JSON file
 
@@ -28,7 +28,7 @@ def read_object(path: Path, needed: str) -> Content:
         raise BrokenRunError(path, "is no file")
     try:
         content = json.loads(content_of(path, LARGEST))
-    except Exception as error:  # foreign bytes
+    except Exception as error:  # untrusted bytes
         raise BrokenRunError(path, f"is no JSON ({reason_of(error)})") from error
     if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
         raise BrokenRunError(path, f"holds no {needed!r}")

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Self
 from lddr.console import say
 from lddr.errors import UserError, unknown
 from lddr.extras import check_installed
-from lddr.files import write_json
-from lddr.foreign import reason_of
+from lddr.files import reason_of, write_json
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import Value
 

@@ -9,7 +9,7 @@ from typing import Any
 import lddr
 from lddr.errors import UserError
 from lddr.extras import check_installed
-from lddr.foreign import reason_of
+from lddr.files import reason_of
 from lddr.runs.folder import CONFIG, LOG, MODEL, SCORES, RunFolder
 from lddr.sharing.card import CARD, PICTURE, write_card
 from lddr.sharing.pack import pack, run_of

@@ -14,7 +14,7 @@ from lddr.config import Config, all_settings, configure, settings_of, supervisio
 from lddr.data.dataset import datasets
 from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
-from lddr.foreign import content_of, foreign, named
+from lddr.files import content_of, named, reading_untrusted
 from lddr.latents import latents
 from lddr.metrics.metric import Metric, MetricSettings, configured
 from lddr.models import models
@@ -69,7 +69,7 @@ def read_study(
 
 
 def _content(path: Path) -> TomlTable:
-    with foreign(path, "a study in TOML", "correct it there"):
+    with reading_untrusted(path, "a study in TOML", "correct it there"):
         text = content_of(path, LARGEST).decode()
         _check_keys(text)
         return tomllib.loads(text)

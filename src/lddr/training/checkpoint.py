@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lddr.errors import UserError
-from lddr.files import written_whole
-from lddr.foreign import content_of, reason_of
+from lddr.files import content_of, reason_of, written_whole
 
 Tensors = Mapping[str, Tensor]
 Facts = dict[str, Any]  # whatever JSON can hold
@@ -95,7 +94,7 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     for path, older in zip_longest(paths, paths[1:]):
         try:
             tensors, facts = _read(path)
-        except Exception as error:  # foreign bytes, once they are damaged
+        except Exception as error:  # untrusted bytes, once they are damaged
             remedy = f"going back to {older.name}" if older else "starting from the beginning"
             warn(f"cannot use the checkpoint {path} ({reason_of(error)}); {remedy}")
             with suppress(OSError):  # so that it never counts as the one before a newer one
@@ -117,7 +116,7 @@ def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
     except FileNotFoundError as error:
         mend = "train it first, correct the path, or take one that ships with lddr: lddr models --pretrained"
         raise UserError(f"there is no model {path}; {mend}") from error
-    except Exception as error:  # foreign bytes
+    except Exception as error:  # untrusted bytes
         raise UserError(f"cannot use the model {path} ({reason_of(error)}); train it again or copy it again") from error
 
 

@@ -17,7 +17,7 @@ from lddr.data.factors import Factor, FactorGrid
 from lddr.data.locations import find
 from lddr.data.official.base import SIDE, Official
 from lddr.data.pictures import scaled
-from lddr.foreign import content_of, damaged, foreign
+from lddr.files import content_of, damaged, reading_untrusted
 
 Element = tuple[int, memoryview]  # type and content
 
@@ -31,7 +31,7 @@ COMPLEX = 0x0800  # a flag
 
 def read_mat(path: Path, name: str) -> NDArray:
     """The array of numbers called `name`, in MATLAB's order (the first index turns fastest)."""
-    with foreign(path, "a whole MATLAB file"):
+    with reading_untrusted(path, "a whole MATLAB file"):
         content = memoryview(content_of(path, LARGEST))
         order = _byte_order(content)
         for matrix in _matrices(content[HEADER:], order):

@@ -15,7 +15,7 @@ from lddr.data.official.base import SIDE, Official
 from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.data.variants import coloured, noisy
 from lddr.errors import UserError
-from lddr.foreign import damaged
+from lddr.files import damaged
 
 PATH = "dsprites/dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
 

@@ -7,7 +7,7 @@ from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
-from lddr.foreign import damaged
+from lddr.files import damaged
 
 ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main"  # the owners', since April 2025
 FORMER_ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"  # reported dead in 2023

@@ -9,7 +9,7 @@ from lddr.data.dataset import datasets
 from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.base import SIDE, Official
-from lddr.foreign import damaged
+from lddr.files import damaged
 
 HDF5 = "3dshapes/3dshapes.h5"
 NPZ = "3dshapes/look-at-object-room_floor-hueXwall-hueXobj-hueXobj-sizeXobj-shapeXview-azi.npz"

@@ -18,7 +18,7 @@ from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices
 from lddr.data.official.base import SIDE, Official
 from lddr.data.pictures import scaled
-from lddr.foreign import damaged, foreign
+from lddr.files import damaged, reading_untrusted
 
 BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
 TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
@@ -124,5 +124,5 @@ def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    with foreign(path, "a whole file"), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+    with reading_untrusted(path, "a whole file"), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         yield cast(BinaryIO, file)
