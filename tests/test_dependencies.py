@@ -8,7 +8,7 @@ import lddr
 SOURCE = Path(lddr.__file__).parent
 ORDER = [
     *("errors", "files", "timing", "registry", "lazy", "console", "extras"),
-    *("arrays", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
+    *("arrays", "statistics", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
     *("likelihoods", "networks", "vae", "objectives", "models", "peers", "presets", "supervision"),
     *("config", "command", "training", "metrics", "runs", "trained", "estimator", "selection"),
     *("sweeps", "seeds", "report", "sharing", "explorer", "bench", "demo", "cli"),

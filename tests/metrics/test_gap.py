@@ -7,7 +7,7 @@ from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.gap import bootstrap, gap
+from lddr.metrics.gap import gap
 from lddr.metrics.metric import UndefinedError, metrics
 from lddr.trained import Trained
 
@@ -128,12 +128,6 @@ def test_what_has_no_gap_says_why(folder_of, tmp_path):
     Trained.load(folder_of("factor-dvae", discriminator_width=8)).save(tmp_path)
     with pytest.raises(UserError, match="without its discriminator"):
         gap(Trained.load(tmp_path), CIRCLES, 0, 1, 8, "authors")
-
-
-def test_the_interval_is_that_of_a_normal_mean():
-    values = np.random.default_rng(0).normal(3, 1, 400)
-    low, high = bootstrap(values, lambda drawn: drawn.mean(1))
-    assert np.allclose([low, high], values.mean() + np.array([-1.96, 1.96]) * values.std() / 20, atol=0.02)
 
 
 @pytest.mark.parametrize("variant", ["paper", "authors"])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 from sklearn.metrics import normalized_mutual_info_score
 
 from lddr.cli import main
@@ -16,7 +15,7 @@ from lddr.errors import UserError
 from lddr.runs.index import Run
 from lddr.selection.agreement import agreement, grouped
 from lddr.selection.ranking import Encoded, select
-from lddr.selection.report import choice, correlation, judged, kinds, spearman
+from lddr.selection.report import choice, correlation, judged, kinds
 from lddr.selection.selector import find_selector, selector, selectors
 
 SETTINGS: dict[str, Any] = {
@@ -291,22 +290,6 @@ def test_every_selector_says_what_it_is():
 
 
 # the report
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30).filter(
-        lambda pairs: all(len(set(column)) > 1 for column in zip(*pairs, strict=True))
-    )
-)
-def test_spearman_is_scipys_with_ties(pairs):
-    left, right = np.array(pairs, np.float64).T
-    expected = spearmanr(left, right).statistic
-    assert spearman(left[None], right[None])[0] == pytest.approx(expected, abs=1e-12)
-    entry = correlation("gap", "mig", left, right)
-    assert entry.low is not None
-    assert entry.high is not None
-    assert -1 <= entry.low <= entry.high <= 1
 
 
 def scored(gaps: list[float | None], migs: list[float | None], **changes: Any) -> list[Run]:

@@ -10,6 +10,7 @@ from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import Count, Result, Tell, UndefinedError, metric
+from lddr.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -118,7 +119,7 @@ def _result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images,
     score = float(abs(differences.mean()))
     return GapResult(
         score,
-        bootstrap(differences.mean(1), lambda drawn: np.abs(drawn.mean(1))),
+        bootstrap_interval(_size_of_mean, differences.mean(1), generator=stream(0, "bootstrap")),
         elbo_soft=-soft - kl,
         elbo_hard=-hard - kl,
         reconstruction_soft=soft,
@@ -132,6 +133,10 @@ def _result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images,
         confidence=confidence,
         entropy=entropy,
     )
+
+
+def _size_of_mean(rows: Floats) -> Floats:
+    return np.abs(rows.mean(axis=-1))
 
 
 def _certainty(probabilities: "Tensor") -> list["Tensor"]:  # (batch, latents, values)
@@ -165,10 +170,3 @@ def loss_penalty(trained: "Trained") -> "Penalty":
         return torch.stack([-posterior.mean_kl, *penalties.values()]).sum()
 
     return penalty
-
-
-def bootstrap(values: Floats, statistic: Callable[[Floats], Floats], resamples: int = 1000) -> tuple[float, float]:
-    """The 95 % interval of a statistic, (resamples, values) → (resamples,), over values drawn with replacement."""
-    drawn = stream(0, "bootstrap").integers(len(values), size=(resamples, len(values)))
-    low, high = np.quantile(statistic(values[drawn]), [0.025, 0.975])
-    return float(low), float(high)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lddr import statistics
 from lddr.metrics.metric import measures, metrics
 from lddr.report.titles import metric_title
 from lddr.runs.index import Run
@@ -14,12 +15,10 @@ RunColumns = dict[str, list[float | None]]  # title → a number for each run
 
 def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
     """Return the rank correlation over the runs that have both scores; NaN if it is undefined."""
-    from scipy.stats import rankdata
-
     pairs = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
     if len(pairs) < FEWEST or (pairs == pairs[0]).all(axis=0).any():
         return float("nan")
-    return float(np.corrcoef(rankdata(pairs, axis=0).T)[0, 1])
+    return float(statistics.spearman(*pairs.T))
 
 
 def efficiencies() -> dict[str, str]:

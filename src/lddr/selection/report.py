@@ -11,8 +11,8 @@ from lddr.metrics.information import Floats
 from lddr.runs.index import Run, Value
 from lddr.selection.ranking import COMPARABLE, Encoded
 from lddr.selection.selector import Candidates, Selector, Verdict, find_selector
+from lddr.statistics import bootstrap_interval, spearman
 
-RESAMPLES, CONFIDENCE = 1000, 0.95
 FEWEST = 3  # runs; two are always perfectly correlated
 KINDS = (*COMPARABLE, "supervision", "labels", "label_seed")  # runs that differ in these are reported apart
 
@@ -109,23 +109,8 @@ def correlation(selector: str, metric: str, preference: Floats, truth: Floats) -
     runs = len(preference)
     if runs < FEWEST or np.ptp(preference) == 0 or np.ptp(truth) == 0:
         return Correlation(selector, metric, runs, None)
-    chosen = np.random.default_rng(0).integers(runs, size=(RESAMPLES, runs))
-    resampled = spearman(preference[chosen], truth[chosen])
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(resampled, [tail, 1 - tail])  # resamples of runs all alike have none
-    value = spearman(preference[None], truth[None])[0]
-    return Correlation(selector, metric, runs, float(value), float(low), float(high))
-
-
-def spearman(left: Floats, right: Floats) -> Floats:
-    """Of each row, (rows, runs) → (rows,): Pearson's correlation of the ranks, ties sharing theirs; NaN if all tie."""
-    from scipy.stats import rankdata
-
-    ranks = [rankdata(values, axis=1) for values in (left, right)]
-    one, other = (rank - rank.mean(axis=1, keepdims=True) for rank in ranks)
-    size = np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-    undefined = np.full(len(size), np.nan)
-    return np.clip(np.divide((one * other).sum(axis=1), size, out=undefined, where=size > 0), -1, 1)
+    low, high = bootstrap_interval(lambda rows: spearman(preference[rows], truth[rows]), np.arange(runs))
+    return Correlation(selector, metric, runs, float(spearman(preference, truth)), low, high)
 
 
 def choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Choice:
