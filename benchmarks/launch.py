@@ -18,7 +18,7 @@ from lddr.data.load import load_dataset
 from lddr.models import models
 from lddr.timing import show
 from lddr.training.accelerator import batches_for, trainer_on
-from lddr.training.averages import LossAverages
+from lddr.training.trainer import LossAverages
 
 META = torch.device("meta")
 READS = ("_local_scalar_dense", "is_nonzero", "equal", "nonzero")  # what the host has to wait for

@@ -18,7 +18,7 @@ PARTS = """
 OWN = ("lddr.metrics.metric.metric", "lddr.metrics.metric.Result", "lddr.objectives.objective.Objective")
 OWN += ("lddr.objectives.objective.AdversarialObjective", "lddr.objectives.objective.Loss", "lddr.vae.Output")
 OWN += ("lddr.latents.latent.Latent", "lddr.latents.latent.Posterior", "lddr.latents.latent.Sample")
-OWN += ("lddr.likelihoods.likelihood.Likelihood", "lddr.settings.Setting", "lddr.parts.Parts")
+OWN += ("lddr.likelihoods.Likelihood", "lddr.settings.Setting", "lddr.parts.Parts")
 
 
 def text() -> str:

@@ -27,7 +27,7 @@ from lddr.errors import UserError
 from lddr.hardware import CPU, chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.timing import Worker, fair_clock, interleaved, show
 from lddr.training.accelerator import batches_for, capture, trainer_on
-from lddr.training.averages import LOG_EVERY, LossAverages
+from lddr.training.trainer import LOG_EVERY, LossAverages
 
 MODELS, DATASETS = ("dvae", "factor-dvae"), ("dsprites", "rooms")  # one channel and three
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}

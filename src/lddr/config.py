@@ -10,11 +10,10 @@ from lddr import schedules
 from lddr.data import FITS
 from lddr.errors import UserError, hint
 from lddr.latents import latents
-from lddr.likelihoods import likelihoods
 from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
-from lddr.parts import Choice
+from lddr.parts import Choice, likelihoods
 from lddr.settings import Described, Settings, Size, claims, described, flattened, rules_of, setting
 from lddr.supervision import Supervision
 

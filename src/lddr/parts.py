@@ -301,3 +301,15 @@ def _constants(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
                     yield name, ast.literal_eval(value)
                 except ValueError:
                     continue
+
+
+latents = Parts(
+    "latent",
+    "lddr.latents",
+    own={"num_latents": Rule(1, "How many latents.", int)},
+    constants={"is_discrete": False, "supervisions": (), "masking": (), "has_densities": True},
+)
+objectives = Parts("objective", "lddr.objectives", constants={"grid": {}, "needs_densities": False})
+likelihoods = Parts("likelihood", "lddr.likelihoods")
+encoders = Parts("encoder", "lddr.networks")
+decoders = Parts("decoder", "lddr.networks")

@@ -26,12 +26,12 @@ from lddr.files import reading_untrusted
 from lddr.hardware import chosen_device
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, usual_supervision
-from lddr.likelihoods import likelihoods
-from lddr.likelihoods.likelihood import Likelihood
+from lddr.likelihoods import Likelihood
 from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.objectives.objective import Objective
+from lddr.parts import likelihoods
 from lddr.runs.folder import FORMAT, RunFolder, upgraded
 from lddr.runs.loop import Stopped
 from lddr.runs.machine import OnLog

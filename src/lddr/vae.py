@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from lddr.errors import UserError
 from lddr.latents.latent import Latent, Posterior, Sample, Scale
-from lddr.likelihoods import likelihoods
-from lddr.likelihoods.likelihood import Likelihood
+from lddr.likelihoods import Likelihood
+from lddr.parts import likelihoods
 
 
 @dataclass(frozen=True)

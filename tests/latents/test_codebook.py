@@ -8,9 +8,9 @@ from lddr import losses
 from lddr.config import configure
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
-from lddr.latents.codebook import Codebook
+from lddr.latents.categorical import Codebook
 from lddr.latents.latent import Sample
-from lddr.objectives.factor import AdversarialCorrelation
+from lddr.objectives.total_correlation import AdversarialCorrelation
 from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer
 

@@ -8,8 +8,7 @@ from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.latents.gaussian import Gaussian
 from lddr.latents.latent import Latent, Posterior
-from lddr.latents.rounded import Rounded
-from lddr.latents.vector_quantised import VectorQuantised
+from lddr.latents.quantised import Rounded, VectorQuantised
 
 
 def initialised(name):

@@ -5,8 +5,8 @@ from torch.distributions import kl_divergence
 
 from lddr import losses
 from lddr.data.factors import Factor, FactorGrid
-from lddr.latents.one_hot import OneHot
-from lddr.objectives.factor import AdversarialCorrelation
+from lddr.latents.categorical import OneHot
+from lddr.objectives.total_correlation import AdversarialCorrelation
 
 
 def numbers(*shape, seed=0):

@@ -11,7 +11,7 @@ from lddr.config import configure
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.latents.rounded import FiniteScalar, Quantised
+from lddr.latents.quantised import FiniteScalar, Quantised
 from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer
 

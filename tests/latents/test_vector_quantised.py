@@ -6,7 +6,7 @@ import torch
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.latents.vector_quantised import VectorQuantised
+from lddr.latents.quantised import VectorQuantised
 from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer
 

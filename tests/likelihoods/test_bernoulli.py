@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lddr import losses
-from lddr.likelihoods.bernoulli import Bernoulli
+from lddr.likelihoods import Bernoulli
 
 LIKELIHOOD = Bernoulli()
 

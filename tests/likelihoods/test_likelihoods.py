@@ -8,8 +8,7 @@ from torch import distributions
 
 from lddr import losses
 from lddr.errors import UserError
-from lddr.likelihoods import likelihoods
-from lddr.likelihoods.location_scale import SMALLEST_SCALE, GaussianLikelihood, LaplaceLikelihood
+from lddr.likelihoods import SMALLEST_SCALE, GaussianLikelihood, LaplaceLikelihood, likelihoods
 
 NAMES = list(likelihoods)
 

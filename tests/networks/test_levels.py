@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lddr.errors import UserError
-from lddr.networks.levels import levels_of
+from lddr.networks.coders import levels_of
 
 sides = st.integers(8, 512)
 

@@ -10,12 +10,9 @@ from lddr.latents.latent import Posterior
 from lddr.likelihoods import likelihoods
 from lddr.objectives import objective as module
 from lddr.objectives import objectives
-from lddr.objectives.annealed import Annealed
-from lddr.objectives.dip import DipI, DipII
-from lddr.objectives.elbo import Autoencoder, Beta, Elbo
-from lddr.objectives.factor import AdversarialCorrelation
+from lddr.objectives.elbo import Annealed, Autoencoder, Beta, Elbo
 from lddr.objectives.objective import AdversarialObjective, Loss
-from lddr.objectives.total_correlation import TotalCorrelation
+from lddr.objectives.total_correlation import AdversarialCorrelation, DipI, DipII, TotalCorrelation
 from lddr.vae import VAE, Output
 
 PIXELS = 4

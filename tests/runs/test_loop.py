@@ -20,9 +20,8 @@ from lddr.runs.loop import Stopped
 from lddr.runs.run import Machine, run
 from lddr.training import checkpoint
 from lddr.training.accelerator import AsynchronousTrainer
-from lddr.training.averages import LossAverages
 from lddr.training.batches import Batches
-from lddr.training.trainer import Trainer
+from lddr.training.trainer import LossAverages, Trainer
 
 QUIET = Machine(device="cpu", threads=1, quiet=True, checkpoint_seconds=0.05)
 SETTINGS = {"resolution": 16, "width": 4, "steps": 400, "batch_size": 8}

@@ -14,8 +14,7 @@ from lddr.data.dataset import Dataset, datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, Sample
-from lddr.likelihoods import likelihoods
-from lddr.likelihoods.likelihood import Likelihood
+from lddr.likelihoods import Likelihood, likelihoods
 from lddr.metrics.metric import Result, metric
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives

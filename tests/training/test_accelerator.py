@@ -17,9 +17,8 @@ from lddr.runs.folder import RunFolder
 from lddr.runs.loop import train
 from lddr.runs.machine import Machine
 from lddr.training.accelerator import WARM_UP, AsynchronousTrainer, BatchesAhead, batches_for, trainer_on
-from lddr.training.averages import LOG_EVERY, LossAverages
 from lddr.training.batches import Batches
-from lddr.training.trainer import Trainer
+from lddr.training.trainer import LOG_EVERY, LossAverages, Trainer
 
 SMALL = {"resolution": 16, "width": 4, "batch_size": 8, "steps": 1000}
 TRICKS = {

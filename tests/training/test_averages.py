@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from lddr.training.averages import LOG_EVERY, LossAverages, log_interval
+from lddr.training.trainer import LOG_EVERY, LossAverages, log_interval
 
 VALUES = np.random.default_rng(0).normal(size=(LOG_EVERY, 2)).astype(np.float32) * 100
 

@@ -7,7 +7,7 @@ import torch
 from lddr import losses
 from lddr.config import configure
 from lddr.data.in_memory import ArrayDataset
-from lddr.likelihoods.bernoulli import Bernoulli
+from lddr.likelihoods import Bernoulli
 from lddr.runs.index import read_run
 from lddr.runs.machine import Machine
 from lddr.runs.run import run

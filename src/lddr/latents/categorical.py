@@ -1,22 +1,25 @@
-"""Categorical latents: Gumbel-softmax variables over ordered categories, each a position on a line (paper §2)."""
+"""Latents with a probability for each of several categories, sampled by the Gumbel-softmax trick.
+
+- `Categorical`: categories are ordered, each a position on a line (paper §2).
+- `OneHot`: the classic categorical VAE, whose categories have no order (Jang et al. 2017; paper §3.1).
+- `Codebook`: one list of learned values for all latents, chosen by distance (FactorQVAE, Baykal et al. 2024).
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from lddr import losses
+from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents import latents
-from lddr.latents.latent import Latent, Posterior, Sample, Scale, bins
+from lddr.latents.latent import Latent, Posterior, Sample, Scale, bins, category_weights
+from lddr.parts import latents
 from lddr.schedules import cosine
 from lddr.settings import Setting
-
-if TYPE_CHECKING:
-    from lddr.data.factors import FactorSpace, Indices
 
 
 class CategoricalLatent(Latent):
@@ -152,3 +155,115 @@ class CategoricalPosterior(Posterior):
     def cross_log_density(self, sample: Sample) -> Tensor:
         assert sample.weights is not None
         return losses.categorical_cross_log_probability(sample.weights, self.log_probabilities, self.mask)
+
+
+@latents.register("one_hot")
+class OneHot(CategoricalLatent):
+    """The encoder gives log α of every category, and the decoder softmax((log α + scale · g) / temperature) itself.
+
+    The code is the number of the most probable category, scaled to [-1, 1] like the positions of `categorical`. It is
+    not the expected number, because categories have no order: between two probable categories there may be one that
+    has nothing to do with the image. For the same reason metrics that bin codes should have a bin for each category.
+    """
+
+    title = "one-hot"
+
+    positions: Tensor  # (categories,)
+
+    def __init__(
+        self,
+        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
+        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
+        noise_start: Annotated[float, Setting("Scale of the Gumbel noise at the first step.", at_least=0)] = 1.0,
+        noise_end: Annotated[float, Setting("Scale of the Gumbel noise at the end of the training.", at_least=0)] = 1.0,
+        temperature: Annotated[
+            float, Setting("Temperature of the samples' softmax: low ones are nearly one-hot.", above=0)
+        ] = 1.0,
+        hard: Annotated[
+            bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")
+        ] = False,
+    ) -> None:
+        super().__init__(num_latents, num_categories, num_categories, numbers_per_latent=num_categories)
+        self.hard, self.hard_codes = hard, True
+        self.noise_start, self.noise_end, self.temperature = noise_start, noise_end, temperature
+        self.prior_variance = losses.positions_variance(-1, 1, num_categories)
+        self.register_buffer("positions", losses.positions(-1, 1, num_categories))
+
+    def noise_scale(self, step: int, steps: int) -> float:
+        return cosine(self.noise_start, self.noise_end, step, steps)
+
+    def posterior(self, parameters: Tensor) -> OneHotPosterior:
+        return OneHotPosterior(parameters, self.positions, self)
+
+    def values(self) -> Tensor:
+        return self.positions.expand(self.num_latents, -1)
+
+    def embed(self, codes: Tensor) -> Tensor:
+        """One-hot vectors; a code between two categories is a mixture of both."""
+        return category_weights(codes, self.num_categories).flatten(1)
+
+
+class OneHotPosterior(CategoricalPosterior):
+    """A probability for each category of each latent; samples are relaxed one-hot vectors."""
+
+    latent: OneHot
+
+    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
+        if noise is None:
+            noise = self.latent.noise(len(self.logits), device=self.logits.device)
+        temperature = self.latent.temperature
+        soft = losses.gumbel_softmax(self.logits / temperature, noise, scale / temperature, self.mask)
+        return self._decoded(soft, self.latent.hard if hard is None else hard)
+
+    def _decoded(self, soft: Tensor, hard: bool) -> Sample:
+        if not hard:
+            return Sample(soft.flatten(1), soft)
+        weights = losses.straight_through(soft)
+        return Sample(weights.flatten(1), weights, unrounded=soft.flatten(1))
+
+
+@latents.register("codebook")
+class Codebook(CategoricalLatent):
+    """The encoder gives one number e, and log α_j = -sharpness · (e - v_j)², for values v that are initially N(0, 1).
+
+    Samples are soft in training; at test time, codes are the nearest value. Values are sorted, so that category j is
+    always the j-th from below. A discriminator gets the relaxed one-hot samples. `prior_variance` is that of the
+    initial values.
+    """
+
+    title = "codebook"
+    prior_variance = 1.0
+
+    def __init__(
+        self,
+        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
+        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
+        sharpness: Annotated[float, Setting("What the squared distance to a value is multiplied with.", above=0)] = 1.0,
+    ) -> None:
+        super().__init__(num_latents, num_categories, parameters_per_latent=1)
+        self.sharpness, self.hard_codes = sharpness, True
+        self.codebook = nn.Parameter(torch.linspace(-2, 2, num_categories))
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        self.codebook.copy_(torch.randn(self.num_categories, generator=generator))
+
+    @property
+    def category_values(self) -> Tensor:
+        """In rising order, (categories,)."""
+        return self.codebook.sort().values
+
+    def posterior(self, parameters: Tensor) -> CategoricalPosterior:
+        values = self.category_values
+        return CategoricalPosterior(-self.sharpness * (parameters - self.category_values).square(), values, self)
+
+    def values(self) -> Tensor:
+        return self.category_values.expand(self.num_latents, -1)
+
+    @property
+    def discriminator_width(self) -> int:
+        return self.num_latents * self.num_categories
+
+    def discriminator_input(self, sample: Sample) -> Tensor:
+        assert sample.weights is not None
+        return sample.weights

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_logits
 
 from lddr import losses
-from lddr.latents import latents
+from lddr.data.factors import FactorSpace, Indices
 from lddr.latents.latent import Latent, Posterior, Sample, Scale, normalised
+from lddr.parts import latents
 from lddr.settings import Setting
-
-if TYPE_CHECKING:
-    from lddr.data.factors import FactorSpace, Indices
 
 TRAVERSAL = 10  # values, from two standard deviations below the prior's mean to two above
 

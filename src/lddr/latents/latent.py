@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from lddr.data.factors import FactorSpace, Indices
+from lddr.data.factors import FactorSpace, Indices
 
 Scale = float | Tensor  # of the noise
 

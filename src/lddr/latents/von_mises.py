@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.special import i0e, i1e, ndtri
 
-from lddr.latents import latents
+from lddr.data.factors import FactorSpace, Indices
 from lddr.latents.latent import Latent, Posterior, Sample, Scale
+from lddr.parts import latents
 from lddr.settings import Setting
-
-if TYPE_CHECKING:
-    from lddr.data.factors import FactorSpace, Indices
 
 TRAVERSAL = 16  # angles, once round the circle
 NODES = 40  # of the Gauss-Legendre rule

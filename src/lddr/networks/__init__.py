@@ -9,10 +9,9 @@ method `hidden(z)`, which lists the feature maps before its last layer, also wor
 import inspect
 from typing import Any
 
-from lddr.parts import Part, Parts
-
-encoders = Parts("encoder", "lddr.networks")
-decoders = Parts("decoder", "lddr.networks")
+from lddr.parts import Part
+from lddr.parts import decoders as decoders
+from lddr.parts import encoders as encoders
 
 
 def build(part: Part, first: Any, second: Any, **settings: Any) -> Any:

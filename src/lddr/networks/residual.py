@@ -12,8 +12,7 @@ from math import prod
 from torch import Tensor, nn
 
 from lddr.errors import UserError
-from lddr.networks import decoders, encoders
-from lddr.networks.coders import crop_to, pad_to
+from lddr.networks.coders import ImageShape, crop_to, levels_of, pad_to
 from lddr.networks.layers import (
     Convolution,
     DownsampleConvolution,
@@ -21,7 +20,7 @@ from lddr.networks.layers import (
     UpsampleConvolution,
     ZeroConvolution,
 )
-from lddr.networks.levels import ImageShape, levels_of
+from lddr.parts import decoders, encoders
 
 MOST = 8  # times `width`: channels stop doubling there
 

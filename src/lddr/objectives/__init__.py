@@ -1,4 +1,4 @@
-"""Objectives, one file each: modules from the output of a VAE to a loss, with a discriminator if they need one.
+"""Objectives: modules from the output of a VAE to a loss, with a discriminator if they need one.
 
 `objectives` knows all of them by name without importing PyTorch; `lddr.objectives.TotalCorrelation` and the other
 classes are imported when they are first used.
@@ -6,9 +6,7 @@ classes are imported when they are first used.
 
 from typing import Any
 
-from lddr.parts import Parts
-
-objectives = Parts("objective", "lddr.objectives", constants={"grid": {}, "needs_densities": False})
+from lddr.parts import objectives as objectives
 
 
 def __getattr__(name: str) -> Any:

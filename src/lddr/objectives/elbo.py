@@ -1,4 +1,4 @@
-"""The plain autoencoder, the evidence lower bound, and β-VAE's weighted one."""
+"""The plain autoencoder, the evidence lower bound, β-VAE's weighted one, and AnnealedVAE's capacity for the KL."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Annotated
 
 from torch import Tensor
 
-from lddr.objectives import objectives
 from lddr.objectives.objective import Number, Objective
+from lddr.parts import objectives
+from lddr.schedules import linear
 from lddr.settings import Setting
 from lddr.vae import Output
 
@@ -40,3 +41,26 @@ class Beta(Objective):
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
         return {"kl": self.beta * output.posterior.mean_kl}
+
+
+@objectives.register("annealed")
+class Annealed(Objective):
+    """γ · |KL - C|, with the capacity C growing from 0 over the first steps."""
+
+    grid = {"capacity": (5, 10, 25, 50, 75, 100)}  # noqa: RUF012
+
+    def __init__(
+        self,
+        capacity: Annotated[float, Setting("Final capacity in nats.", at_least=0)] = 25.0,
+        capacity_weight: Annotated[float, Setting("Weight of the distance from the capacity.", at_least=0)] = 1000.0,
+        capacity_steps: Annotated[int, Setting("Steps until the capacity is reached.", at_least=1)] = 100_000,
+    ) -> None:
+        super().__init__()
+        self.capacity, self.capacity_weight, self.capacity_steps = capacity, capacity_weight, capacity_steps
+
+    def schedule(self, step: int) -> float:
+        """The capacity C."""
+        return linear(0.0, self.capacity, step, self.capacity_steps)
+
+    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
+        return {"capacity": self.capacity_weight * (output.posterior.mean_kl - schedule).abs()}

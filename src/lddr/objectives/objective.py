@@ -6,16 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 
 from lddr.latents.latent import Latent
 from lddr.vae import Output, in_precision
-
-if TYPE_CHECKING:
-    from typing import Self
 
 Number = float | Tensor
 

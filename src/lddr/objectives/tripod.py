@@ -9,8 +9,8 @@ from torch import Tensor
 
 from lddr import losses
 from lddr.latents.latent import Latent
-from lddr.objectives import objectives
 from lddr.objectives.objective import Number, Objective
+from lddr.parts import objectives
 from lddr.settings import Setting
 from lddr.vae import Output
 

@@ -207,8 +207,8 @@ def completed(settings: dict[str, Value]) -> dict[str, Value]:
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
     """Of every setting that such runs can have."""
     from lddr.config import BEFORE, settings_of
-    from lddr.likelihoods import likelihoods
     from lddr.models import models
+    from lddr.parts import likelihoods
 
     if model not in models:  # somebody's own, not known here
         return {}

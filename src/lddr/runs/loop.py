@@ -14,10 +14,9 @@ from lddr.runs.folder import CONFIG, LOG, RunFolder
 from lddr.runs.machine import Machine, OnLog
 from lddr.runs.tracking import Tracker
 from lddr.training import checkpoint
-from lddr.training.averages import LOG_EVERY, LossAverages, log_interval
 from lddr.training.batches import Batches
 from lddr.training.collapse import CollapseWatch
-from lddr.training.trainer import Trainer
+from lddr.training.trainer import LOG_EVERY, LossAverages, Trainer, log_interval
 
 FORMAT = 2  # of checkpoints; those without a number have 100 steps in every line and a noise schedule a step shorter
 

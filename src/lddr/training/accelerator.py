@@ -17,9 +17,8 @@ from torch import Tensor
 from lddr.config import Config
 from lddr.data.dataset import Dataset
 from lddr.objectives.objective import Objective
-from lddr.training.averages import LOG_EVERY
 from lddr.training.batches import Batch, Batches, Draws, Labelled, as_pixels
-from lddr.training.trainer import Trainer
+from lddr.training.trainer import LOG_EVERY, Trainer
 from lddr.vae import VAE
 
 SHARE = 0.5  # of a device's free memory that images may take
