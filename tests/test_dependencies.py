@@ -1,4 +1,7 @@
-"""Dependencies point one way: a package imports only those that come before it in this list."""
+"""Dependencies point one way: a package imports only those that come before it in this list.
+
+The library never imports the reproduction of the paper, `lddr_paper`, at the top of a module.
+"""
 
 import ast
 from pathlib import Path
@@ -41,3 +44,14 @@ def test_packages_import_only_those_before_them():
 def test_every_package_has_its_place():
     packages = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
     assert packages - {"__init__", "__main__"} == set(ORDER)
+
+
+def test_the_library_does_not_import_the_reproduction():
+    tops = {path: ast.parse(path.read_text("utf-8")).body for path in SOURCE.rglob("*.py")}
+    found = [
+        f"{path.relative_to(SOURCE)}:{node.lineno}"
+        for path, body in tops.items()
+        for node in body
+        if isinstance(node, ast.Import | ast.ImportFrom) and "lddr_paper" in ast.unparse(node)
+    ]
+    assert found == []

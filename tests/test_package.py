@@ -76,6 +76,10 @@ class TestTheWheel:
         code = "import lddr.studies as shipped, os; print(*os.listdir(next(iter(shipped.__path__))))"
         assert set(installed("python", "-c", code).stdout.split()) == {path.name for path in ROOT.glob("studies/*")}
 
+    def test_it_has_the_reproduction_of_the_paper(self, installed):
+        code = "from lddr_paper.published import paper_results; print(paper_results()['paper'])"
+        assert "Discrete" in installed("python", "-c", code).stdout
+
     def test_it_has_the_trained_models(self, installed):
         assert "rooms-dvae" in installed("lddr", "models", "--pretrained").stdout
 

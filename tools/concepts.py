@@ -14,8 +14,7 @@ from lddr.data.load import load_dataset
 from lddr.files import written_whole
 from lddr.metrics import mig
 from lddr.metrics.information import Floats
-from lddr.report.palette import colour
-from lddr.report.style import INK, Axes, house_style, paneled, rendered
+from lddr.report.style import INK, Axes, colour, house_style, paneled, rendered
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "rotation.png"
 CATEGORIES = (64, 40)  # the default, and as many as there are values

@@ -17,9 +17,7 @@ import torch
 from lddr.bench import next_step
 from lddr.config import Config, configure
 from lddr.hardware import keep_freed_memory
-from lddr.report.palette import colour
-from lddr.report.style import HIGHLIGHT, INK, Axes, house_style, paneled, rendered
-from lddr.report.titles import model_title
+from lddr.report.style import HIGHLIGHT, INK, Axes, colour, house_style, model_title, paneled, rendered
 from lddr.runs.index import Run, finished_runs, read_run
 from lddr.timing import interleaved
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from PIL import Image
 
 from lddr.files import written_whole
-from lddr.report.drawing.traversals import animation
-from lddr.report.figures.figure import card_figures, figures
+from lddr.report.exhibits import card_figures, figures
 from lddr.report.groups import Group, collect
-from lddr.report.loaded import LoadedRun
 from lddr.report.style import rendered
+from lddr.report.traversals import LoadedRun, animation
 from lddr.runs.index import list_runs
 
 HERE = Path(__file__).parent

@@ -12,9 +12,9 @@ from lddr.data.sheet import factor_sheet, overview
 from lddr.errors import UserError
 from lddr.extras import check_installed, check_models_open
 from lddr.files import write_json, written_whole
-from lddr.report.drawing.traversals import GRID, latent_spaces, space_of
-from lddr.report.page.report import write_report
-from lddr.report.titles import model_title
+from lddr.report.pages import write_report
+from lddr.report.style import model_title
+from lddr.report.traversals import GRID, latent_spaces, space_of
 from lddr.runs.index import read_run
 from lddr.sweeps.cluster import run_study
 from lddr.sweeps.study import Study

@@ -159,7 +159,7 @@ def reasons(chosen: Run, selection: Selection) -> list[str]:
 
 
 def _show(chosen: Run, dataset: Dataset | None, quiet: bool) -> None:
-    from lddr.report.page.card import write_card
+    from lddr.report.pages import write_card
 
     page, _ = write_card(chosen, dataset=dataset)
     if not quiet:

@@ -16,11 +16,10 @@ from lddr.errors import UserError
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import metrics
 from lddr.networks.coders import initialise
-from lddr.report.exhibits import made
+from lddr.report.exhibits import made, tables
 from lddr.report.groups import collect
-from lddr.report.page.run_tables import environment, score_table, setting_table
+from lddr.report.pages import environment, score_table, setting_table
 from lddr.report.reproduce import commands
-from lddr.report.tables.table import tables
 from lddr.runs import index
 from lddr.runs.folder import RunFolder, stamp_of
 from lddr.runs.index import list_runs, read_run

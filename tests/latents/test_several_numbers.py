@@ -14,7 +14,7 @@ from lddr.explorer.models import opened
 from lddr.latents import latents
 from lddr.models import models
 from lddr.objectives import objectives
-from lddr.report.page.card import write_card
+from lddr.report.pages import write_card
 from lddr.runs.index import read_run
 from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer

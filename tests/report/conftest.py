@@ -7,7 +7,8 @@ import pytest
 
 from lddr.config import configure
 from lddr.metrics.metric import metrics
-from lddr.report.loaded import LoadedRun
+from lddr.report.groups import collect
+from lddr.report.traversals import LoadedRun
 from lddr.runs.index import list_runs, read_run
 from lddr.trained import train
 from tests.report.grouped import labelled, runs_of
@@ -88,3 +89,13 @@ def labelled_runs():
             scores = {"mig": mig[seed], "dci": dci[seed], "validation_risk": risk[seed]}
             made.append(labelled(model, loss, scores | ({"gap": gap[seed]} if gap else {}), seed=seed))
     return made
+
+
+@pytest.fixture
+def groups(make_run):
+    """D-VAE on dSprites: MIG 10, 20, 40 % with gaps 3, 1, 2; FactorDVAE: 30 and 50 % with gaps 9 and 8; VAE: 25 %."""
+    dvae = [(0.1, 3.0), (0.2, 1.0), (0.4, 2.0)]
+    runs = [make_run("dvae", "dsprites", seed, {"mig": m, "gap": g, "sap": m / 10}) for seed, (m, g) in enumerate(dvae)]
+    factor = [(0.3, 9.0), (0.5, 8.0)]
+    runs += [make_run("factor-dvae", "dsprites", seed, {"mig": m, "gap": g}) for seed, (m, g) in enumerate(factor)]
+    return collect([*runs, make_run("vae", "dsprites", 0, {"mig": 0.25})]).groups

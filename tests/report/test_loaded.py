@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.errors import UserError
-from lddr.report.loaded import LoadedRun
+from lddr.report.traversals import LoadedRun
 from lddr.trained import Trained
 from tests.report.grouped import invented
 

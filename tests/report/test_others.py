@@ -1,7 +1,6 @@
 from lddr.models import models
-from lddr.report.others import others_infomec, others_results
-from lddr.report.paper import DATASETS
-from lddr.report.tables.table import Number
+from lddr.report.exhibits import Number
+from lddr_paper.published import DATASETS, others_infomec, others_results
 
 
 def test_numbers_are_the_published_ones():

@@ -2,7 +2,7 @@ import pytest
 
 from lddr.metrics.metric import UndefinedError
 from lddr.models import models
-from lddr.report.pairs import Case, cases, compared, pairs, wins
+from lddr_paper.comparisons import Case, cases, compared, pairs, wins
 from tests.report.grouped import grouped
 
 

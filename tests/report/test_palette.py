@@ -10,7 +10,7 @@ from lddr.latents.gaussian import Gaussian
 from lddr.models import models
 from lddr.objectives import objectives
 from lddr.objectives.elbo import Elbo
-from lddr.report.palette import DARK, LIGHT, MARKERS, colour, goals, hatch, house_place, is_discrete, marker
+from lddr.report.style import DARK, LIGHT, MARKERS, colour, goals, hatch, house_place, is_discrete, marker
 
 # Linear RGB as people without the cones for red (protan), green (deutan) or blue (tritan) light see it: Viénot,
 # Brettel & Mollon 1999 for the first two, and a common linear map for the third.

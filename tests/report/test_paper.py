@@ -5,21 +5,20 @@ import pytest
 from lddr.data.dataset import datasets
 from lddr.metrics.metric import SIX_METRICS
 from lddr.models import models
-from lddr.report.paper import (
+from lddr.report.exhibits import Number
+from lddr.report.groups import in_words, unpublished
+from lddr_paper.published import (
     DATASETS,
     LOOK_ALIKES,
     METRICS,
     counterpart,
     departures,
-    in_words,
     paper_gain,
     paper_metric,
     paper_mig,
     paper_results,
     paper_supervised,
-    unpublished,
 )
-from lddr.report.tables.table import Number
 
 
 def test_numbers_are_those_of_the_paper():

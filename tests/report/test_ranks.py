@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from lddr.report.ranks import spearman
+from lddr_paper.comparisons import spearman
 
 
 @settings(deadline=None)

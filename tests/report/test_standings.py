@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.standings import RULES, lowest, lowest_gap, median, standings, win_shares
+from lddr_paper.comparisons import RULES, lowest, lowest_gap, median, standings, win_shares
 from tests.report.grouped import grouped, labelled
 
 VAE, PLAIN, MASKED = ("vae", "bce"), ("dvae", "cross-entropy"), ("dvae", "masked")

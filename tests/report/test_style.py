@@ -8,9 +8,8 @@ from matplotlib.text import Text
 from PIL import Image
 
 from lddr.report import style
-from lddr.report.exhibits import made
-from lddr.report.figures import latent_spaces
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures, made
+from lddr_paper import latent_figures as latent_spaces
 from tests.report.grouped import gapped_runs, grouped, invented
 
 DRAWN = [

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.report import titles
+from lddr.report import style as titles
 from lddr.runs.index import Run
 
 

@@ -19,7 +19,7 @@ from lddr.metrics.metric import Result, metric
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.objectives.objective import AdversarialObjective
-from lddr.report.figures.figure import Drawn, figures
+from lddr.report.exhibits import Drawn, figures
 from lddr.selection.selector import selector
 from lddr.settings import Setting
 

@@ -9,9 +9,9 @@ from estimates import Estimate, above, resampled
 from table import of, read
 
 from lddr.report.groups import scores_of
-from lddr.report.paper import paper_results
-from lddr.report.titles import dataset_title, metric_title, model_title
+from lddr.report.style import dataset_title, metric_title, model_title
 from lddr.runs.index import Run
+from lddr_paper.published import paper_results
 
 PAPER = paper_results()["claims"]
 UNREGULARIZED = ("vae", "dvae")

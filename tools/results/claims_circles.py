@@ -7,8 +7,8 @@ from claims import PAPER, UNREGULARIZED, Claim, better, counted, judge, numbers,
 from estimates import Estimate, above, resampled, share
 from table import of, read
 
-from lddr.report.drawing.traversals import PARALLEL
-from lddr.report.titles import model_title
+from lddr.report.style import model_title
+from lddr_paper.latent_figures import PARALLEL
 
 
 @judge

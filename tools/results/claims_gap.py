@@ -8,7 +8,7 @@ from estimates import FEWEST, Estimate, paired_ranks, ranks_within, resampled, t
 from table import of, read
 
 from lddr.metrics.metric import measures
-from lddr.report.titles import dataset_title, metric_title
+from lddr.report.style import dataset_title, metric_title
 from lddr.runs.index import Run
 from lddr.selection.selectors import all_but_seed
 

@@ -9,11 +9,11 @@ from claims import Claim, Lines, NotYetError, judge, table
 from estimates import Estimate, above, resampled, together
 from table import FREE, TIED, of, read
 
+from lddr.report.exhibits import Number
 from lddr.report.groups import Group, scores_of
-from lddr.report.paper import paper_mig, paper_supervised
-from lddr.report.standings import methods, standings
-from lddr.report.tables.table import Number
 from lddr.runs.index import Run, Value
+from lddr_paper.comparisons import methods, standings
+from lddr_paper.published import paper_mig, paper_supervised
 
 COUNTS, NONE = (100, 1000), "D-VAE without labels"
 KINDS = {

@@ -10,9 +10,9 @@ from table import of, read
 
 from lddr.metrics.metric import SIX_METRICS
 from lddr.report.groups import scores_of
-from lddr.report.ranks import efficiencies
-from lddr.report.titles import dataset_title, metric_title
+from lddr.report.style import dataset_title, metric_title
 from lddr.runs.index import Run
+from lddr_paper.comparisons import efficiencies
 
 FROZEN = """\
 "At first" is the mean over the first hundred steps, for the confidence before the first. On `dsprites` the KL is large

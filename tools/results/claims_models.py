@@ -11,7 +11,7 @@ from estimates import FEW, FEWEST, OPEN, OPPOSITE, SHOWN, above, gain, resampled
 from table import of, read
 
 from lddr.metrics.metric import SIX_METRICS
-from lddr.report.titles import metric_title, model_title
+from lddr.report.style import metric_title, model_title
 from lddr.runs.index import Value
 
 FACTOR = ("factor-vae", "factor-dvae")

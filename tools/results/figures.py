@@ -12,13 +12,22 @@ from table import RESULTS, of, read
 
 from lddr.files import written_whole
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.charts import HeatMap, heat_maps
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
 from lddr.report.groups import Group
-from lddr.report.palette import colour, house_place
-from lddr.report.style import INK, Figure, house_style, paneled, rendered
-from lddr.report.titles import dataset_title, metric_title, model_title
+from lddr.report.style import (
+    INK,
+    Figure,
+    colour,
+    dataset_title,
+    house_place,
+    house_style,
+    metric_title,
+    model_title,
+    paneled,
+    rendered,
+)
 from lddr.runs.index import Run
+from lddr_paper.score_figures import HeatMap, heat_maps
 
 SHEETS = ("circles", "circles-vae", "circles-dvae")  # of the report, with the models at hand
 DPI = 90

@@ -11,8 +11,7 @@ from table import RESULTS, of, read
 
 from lddr.metrics.metric import SIX_METRICS
 from lddr.report.groups import scores_of
-from lddr.report.palette import house_place
-from lddr.report.titles import dataset_title, metric_title, model_title
+from lddr.report.style import dataset_title, house_place, metric_title, model_title
 from lddr.runs.index import Run
 
 PICTURE = RESULTS / "discrete" / "scores.png"

@@ -15,7 +15,7 @@ from table import read as read_runs
 from lddr.console import say, watched
 from lddr.data.dataset import Dataset, stream
 from lddr.metrics.evaluate import evaluate
-from lddr.report.titles import metric_title, model_title
+from lddr.report.style import metric_title, model_title
 from lddr.runs.index import Run
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained

@@ -13,7 +13,7 @@ from selection import told as selection_told
 from table import RESULTS, read, replaced, scores_file
 
 from lddr.report.groups import scores_of
-from lddr.report.titles import dataset_title, model_title
+from lddr.report.style import dataset_title, model_title
 from lddr.runs.index import Run
 from lddr.sweeps.study import Study, read_study
 

@@ -10,7 +10,7 @@ import numpy as np
 from claims import Lines, table
 from pools import Pool, pools
 
-from lddr.report.titles import dataset_title, metric_title
+from lddr.report.style import dataset_title, metric_title
 from lddr.selection.selectors import all_but_seed
 
 SIZES = (5, 10, 20)  # models to choose from

@@ -10,11 +10,12 @@ import torch
 
 from lddr.data.dataset import stream
 from lddr.files import written_whole
-from lddr.report.drawing.charts import logged
-from lddr.report.drawing.traversals import axis_angle, grid_turn, space_of
+from lddr.report.card_figures import logged
+from lddr.report.traversals import space_of
 from lddr.runs.index import Run, Value, completed
 from lddr.trained import Trained
 from lddr.training.trainer import Trainer
+from lddr_paper.latent_figures import axis_angle, grid_turn
 
 RESULTS = Path(__file__).parents[2] / "results"
 FIRST = ("dataset", "model", "seed", "steps")  # columns

@@ -21,7 +21,7 @@ def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: C
         out: The folder for index.html, tables/ and figures/.
         where: Only runs like this, such as dataset=circles or "mig>0.3".
     """
-    from lddr.report.page.report import write_report
+    from lddr.report.pages import write_report
 
     page, told = write_report(folders, out, where)
     print(*told, f"open {page}", sep="\n")
@@ -43,7 +43,7 @@ def show(
         root: Where to look for the run.
     """
     from lddr.extras import check_models_open
-    from lddr.report.page.card import write_card
+    from lddr.report.pages import write_card
     from lddr.runs.index import find_run
 
     check_models_open()
@@ -67,7 +67,7 @@ def compare(
         root: Where to look for the runs.
     """
     from lddr.extras import check_models_open
-    from lddr.report.page.comparison import write_comparison
+    from lddr.report.pages import write_comparison
     from lddr.runs.index import find_run
 
     check_models_open()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lddr.errors import UserError
-from lddr.report.palette import colour
+from lddr.report.style import colour
 from lddr.runs.index import OWN, Run, list_runs, read_run
 from lddr.runs.tables import default_columns, known_columns
 

@@ -13,10 +13,54 @@ from lddr.models import models
 from lddr.objectives import objectives
 from lddr.peers import peers_balance
 from lddr.registry import Registry
-from lddr.report.paper import DATASETS, LOOK_ALIKES, details, in_words, unpublished
-from lddr.report.titles import dataset_title
+from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value
 
+SWEPT = {"model", "latent", "objective", "seed", "supervision", "labels", "omega", "label_seed"}  # and all knobs
+
+
+def details(run: Run) -> dict[str, Value]:
+    """Return the settings of a run that no sweep varies."""
+    return {name: value for name, value in run.settings.items() if name not in SWEPT | knobs()}
+
+
+@cache
+def knobs() -> frozenset[str]:
+    """Return the settings that sweeps vary: those that have a grid in some objective."""
+    from lddr.models import models
+
+    return frozenset(name for model in models for name in models[model].grid)
+
+
+def unpublished(metric: str, used: dict[str, Any]) -> list[str]:
+    """Describe the settings in which a metric was not used as published."""
+    usual = _published(metric)
+    odd = unpublished_settings(metric, used)
+    return [f"{metric}.{name} {in_words(value)} instead of {in_words(usual[name])}" for name, value in odd.items()]
+
+
+def unpublished_settings(metric: str, used: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a metric that are not the published ones."""
+    usual = _published(metric)
+    return {name: used[name] for name in usual if name in used and used[name] != usual[name]}
+
+
+@cache
+def _published(metric: str) -> dict[str, Any]:
+    from lddr.metrics.metric import metrics
+
+    return json.loads(json.dumps(metrics[metric].settings)) if metric in metrics else {}
+
+
+def in_words(value: Any) -> str:
+    """Format a setting for a sentence: large numbers in groups of three."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}".replace(",", " ") if value >= 10_000 else str(value)
+    return str(DEFAULT_PIXELS) if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+DEFAULT_PIXELS = 64  # the resolution of datasets whose images have no other size
+DATASETS_FIRST = ("dsprites", "color_dsprites", "smallnorb", "cars3d", "shapes3d", "mpi3d_toy", "rooms")
 SettingValues = dict[str, Value]
 Reasons = dict[str, list[str]]  # reason → runs
 
@@ -231,6 +275,5 @@ def _weight(group: Group) -> tuple[float, float]:
 
 
 def _position(dataset: str) -> tuple[int, str]:
-    """Return a sort key: the paper's datasets in its order, those similar to them, then all others by name."""
-    order = [*DATASETS, *LOOK_ALIKES]
-    return (order.index(dataset) if dataset in order else len(order)), dataset
+    """Return a sort key: the common benchmarks in their usual order, then all others by name."""
+    return (DATASETS_FIRST.index(dataset) if dataset in DATASETS_FIRST else len(DATASETS_FIRST)), dataset

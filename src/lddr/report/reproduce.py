@@ -7,8 +7,7 @@ from typing import Any
 
 from lddr.command import train_words
 from lddr.errors import UserError
-from lddr.report.groups import Group, unique
-from lddr.report.paper import unpublished_settings
+from lddr.report.groups import Group, unique, unpublished_settings
 from lddr.runs.index import Run
 from lddr.runs.pretrained import is_shipped
 

@@ -11,10 +11,9 @@ from lddr.command import train_words
 from lddr.data.dataset import datasets
 from lddr.errors import UserError
 from lddr.files import written_whole
-from lddr.report.figures.figure import card_figures
-from lddr.report.loaded import LoadedRun
-from lddr.report.style import rendered_as
-from lddr.report.titles import dataset_title, method_title, metric_title
+from lddr.report.exhibits import card_figures
+from lddr.report.style import dataset_title, method_title, metric_title, rendered_as
+from lddr.report.traversals import LoadedRun
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import Run, flat_scores, flat_settings
 from lddr.runs.tables import headlines, shown

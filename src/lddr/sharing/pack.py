@@ -8,7 +8,7 @@ import torch
 
 from lddr.data.dataset import datasets
 from lddr.files import write_json, written_whole
-from lddr.report.drawing.traversals import spread
+from lddr.report.traversals import spread
 from lddr.runs.folder import FORMAT, RunFolder
 from lddr.trained import Trained
 from lddr.training.checkpoint import module_tensors, save_model

@@ -3,8 +3,8 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-from lddr.report.drawing.traversals import Traversal, animation
-from lddr.report.drawing.traversals import frames as frames_of
+from lddr.report.traversals import Traversal, animation
+from lddr.report.traversals import frames as frames_of
 
 
 def test_frames_go_there_and_back():

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing.charts import logged, settled
+from lddr.report.card_figures import logged, settled
 
 
 def test_terms_are_columns_with_gaps_where_they_were_not_recorded(logged_run):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing.discrete_kinds import KINDS, discrete_kinds, seen
 from lddr.report.style import rendered
+from tools.discrete_kinds import KINDS, discrete_kinds, seen
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)

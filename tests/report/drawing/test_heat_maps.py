@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing.charts import HeatMap, correlations, heat_maps
+from lddr_paper.score_figures import HeatMap, correlations, heat_maps
 
 
 def test_a_map_has_a_value_for_each_pair():

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from lddr.config import configure
-from lddr.report.drawing.traversals import axis_angle, grid_turn, latent_spaces, space_of
-from lddr.report.loaded import LoadedRun
 from lddr.report.style import FIRST, SECOND
+from lddr.report.traversals import LoadedRun, latent_spaces, space_of
 from lddr.runs.index import Run, flat_settings
 from lddr.trained import train
+from lddr_paper.latent_figures import axis_angle, grid_turn
 
 
 def test_a_panel_per_space_with_a_line_per_row_and_column():

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing import traversals as drawing
-from lddr.report.drawing.traversals import spread, traversals
-from lddr.report.loaded import LoadedRun
+from lddr.report import traversals as drawing
+from lddr.report.traversals import LoadedRun, spread, traversals
 from lddr.runs.information import Information
 
 

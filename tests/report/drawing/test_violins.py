@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.drawing.charts import profile
+from lddr_paper.score_figures import profile
 
 
 def test_a_profile_is_widest_where_most_scores_are():

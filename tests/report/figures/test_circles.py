@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures import latent_spaces as circles
-from lddr.report.figures.figure import figures
-from lddr.report.figures.latent_spaces import ordinal, ranked, shown_places
+from lddr.report.exhibits import figures
+from lddr_paper import latent_figures as circles
+from lddr_paper.latent_figures import ordinal, ranked, shown_places
 from tests.report.grouped import grouped, invented
 
 

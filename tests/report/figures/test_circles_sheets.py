@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures import latent_spaces as circles_sheets
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
+from lddr_paper import latent_figures as circles_sheets
 from tests.report.grouped import grouped, invented
 
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 from matplotlib.colors import to_hex
 
-from lddr.report.figures.figure import figures
-from lddr.report.palette import colour
+from lddr.report.exhibits import figures
+from lddr.report.style import colour
 from tests.report.grouped import grouped, invented
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.comparisons import efficiency_maps
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
+from lddr_paper.score_figures import efficiency_maps
 from tests.report.grouped import grouped, invented
 
 

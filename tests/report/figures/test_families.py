@@ -4,9 +4,9 @@ import pytest
 
 from lddr import train
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.comparisons import COLUMNS, typical
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
 from lddr.runs.index import list_runs
+from lddr_paper.score_figures import COLUMNS, typical
 from tests.report.grouped import grouped, invented
 
 

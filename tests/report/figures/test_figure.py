@@ -2,9 +2,8 @@ import pytest
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.exhibits import made
-from lddr.report.figures.figure import card_figures, figures
-from lddr.report.loaded import LoadedRun
+from lddr.report.exhibits import card_figures, figures, made
+from lddr.report.traversals import LoadedRun
 from tests.report.grouped import grouped, invented
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures.latent_spaces import CASES, class_positions, density, gumbel_softmax, sampled
+from lddr_paper.latent_figures import CASES, class_positions, density, gumbel_softmax, sampled
 
 
 def test_two_classes_have_the_density_of_a_binary_concrete_variable():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
 from tests.report.grouped import grouped, runs_of
 
 

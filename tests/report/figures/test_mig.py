@@ -1,8 +1,8 @@
 import pytest
 from matplotlib.colors import to_rgba
 
-from lddr.report.figures.figure import figures
-from lddr.report.palette import colour as colour_of
+from lddr.report.exhibits import figures
+from lddr.report.style import colour as colour_of
 from tests.report.grouped import grouped, runs_of
 
 

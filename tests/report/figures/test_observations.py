@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures.latent_spaces import four_observations, observations
+from lddr_paper.latent_figures import four_observations, observations
 
 
 def test_four_different_observations_with_the_geometry_the_paper_speaks_of():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures.figure import figures
-from lddr.report.palette import marker
+from lddr.report.exhibits import figures
+from lddr.report.style import marker
 from tests.report.grouped import grouped, invented
 
 

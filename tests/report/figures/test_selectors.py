@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from lddr.report.figures.comparisons import selector_maps
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
+from lddr_paper.score_figures import selector_maps
 from tests.report.grouped import gapped_runs, grouped
 
 

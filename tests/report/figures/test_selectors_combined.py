@@ -1,7 +1,7 @@
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.figure import figures
+from lddr.report.exhibits import figures
 from tests.report.grouped import gapped_runs, grouped
 
 

@@ -1,5 +1,5 @@
-from lddr.report.figures.figure import figures
-from lddr.report.standings import RULES
+from lddr.report.exhibits import figures
+from lddr_paper.comparisons import RULES
 from tests.report.grouped import grouped
 
 

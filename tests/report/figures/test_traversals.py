@@ -2,8 +2,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.report.figures.figure import figures
-from lddr.report.figures.latent_spaces import exemplary
+from lddr.report.exhibits import figures
+from lddr_paper.latent_figures import exemplary
 from tests.report.grouped import grouped, invented
 
 

@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from lddr.report.page.html import (
+from lddr.report.exhibits import Number, Table, comma_separated
+from lddr.report.html import (
     Picture,
     Section,
     code_card,
@@ -16,8 +17,6 @@ from lddr.report.page.html import (
     table_card,
     table_cards,
 )
-from lddr.report.tables.formats import comma_separated
-from lddr.report.tables.table import Number, Table
 
 ROWS = (
     ("VAE", Number(9.5, 5.0, 12.0, 3, "†"), Number(11.3), "b"),

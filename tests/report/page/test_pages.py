@@ -6,9 +6,9 @@ from lddr.cli import main
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.figure import Drawn, Figures
-from lddr.report.page import card, comparison, report
-from lddr.report.page.run_tables import environment
+from lddr.report import pages
+from lddr.report.exhibits import Drawn, Figures
+from lddr.report.pages import environment
 from lddr.report.style import new_figure
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.run import Machine, run
@@ -33,9 +33,9 @@ def tiny_figures(kind):
 
 @pytest.fixture
 def few_figures(monkeypatch):
-    monkeypatch.setattr(report, "figures", tiny_figures("figure"))
-    monkeypatch.setattr(card, "card_figures", tiny_figures("figure of a model"))
-    monkeypatch.setattr(comparison, "card_figures", tiny_figures("figure of a model"))
+    monkeypatch.setattr(pages, "figures", tiny_figures("figure"))
+    monkeypatch.setattr(pages, "card_figures", tiny_figures("figure of a model"))
+    monkeypatch.setattr(pages, "card_figures", tiny_figures("figure of a model"))
 
 
 def make_report(roots, out, where=()):
@@ -132,11 +132,11 @@ def test_only_some_runs(few_figures, runs, tmp_path, capsys):
 
 def test_there_must_be_something_to_report(few_figures, make_run, tmp_path):
     with pytest.raises(UserError, match="there are no runs below"):
-        report.write_report([tmp_path], tmp_path / "report")
+        pages.write_report([tmp_path], tmp_path / "report")
     run = make_run("dvae", "dsprites")
     (run.folder / "scores.json").unlink()
     with pytest.raises(UserError, match=r"no finished run to report on .*not trained to the end"):
-        report.write_report([tmp_path / "runs"], tmp_path / "report")
+        pages.write_report([tmp_path / "runs"], tmp_path / "report")
     assert not (tmp_path / "report").exists()
 
 
@@ -197,7 +197,7 @@ def test_a_warning_where_scores_do_not_mean_the_same(few_figures, make_run, tmp_
 def test_one_run_is_nothing_to_compare(few_figures, make_run):
     run = make_run("dvae", "dsprites")
     with pytest.raises(UserError, match="at least two different runs"):
-        comparison.write_comparison([run, run], Path("nowhere"))
+        pages.write_comparison([run, run], Path("nowhere"))
 
 
 def test_runs_of_two_versions_are_both_told(make_run):

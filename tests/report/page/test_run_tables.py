@@ -1,7 +1,7 @@
 import json
 
 from lddr.report.groups import collect
-from lddr.report.page.run_tables import setup_table
+from lddr.report.pages import setup_table
 
 
 def test_settings_say_where_the_images_come_from(make_run):

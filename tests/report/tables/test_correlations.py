@@ -1,8 +1,8 @@
 import pytest
 
+from lddr.report.exhibits import Number, tables
 from lddr.report.groups import collect
-from lddr.report.tables.paper import correlation
-from lddr.report.tables.table import Number, tables
+from lddr_paper.tables import correlation
 
 
 def test_correlations_by_hand(make_run):

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.report.tables.formats import comma_separated, latex, markdown, write_table
-from lddr.report.tables.table import Number, Table
+from lddr.report.exhibits import Number, Table, comma_separated, latex, markdown, write_table
 
 TABLE = Table(
     "mig",

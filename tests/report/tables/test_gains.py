@@ -1,9 +1,9 @@
 import pytest
 
 from lddr.metrics.metric import UndefinedError
+from lddr.report.exhibits import Number, tables
 from lddr.report.groups import collect
-from lddr.report.tables.paper import gain
-from lddr.report.tables.table import Number, tables
+from lddr_paper.tables import gain
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 import pytest
 
-from lddr.report.exhibits import UnwantedError
+from lddr.report.exhibits import Number, UnwantedError, tables
 from lddr.report.groups import collect
-from lddr.report.tables.table import Number, tables
 from tests.report.grouped import cell
 
 

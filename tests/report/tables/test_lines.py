@@ -1,9 +1,9 @@
 import pytest
 
 from lddr.metrics.metric import UndefinedError
+from lddr.report.exhibits import tables
 from lddr.report.groups import collect
-from lddr.report.tables.lines import percent
-from lddr.report.tables.table import tables
+from lddr_paper.tables import percent
 
 
 def test_other_datasets_and_fewer_steps_are_marked(make_run):

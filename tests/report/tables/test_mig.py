@@ -1,8 +1,8 @@
 import pytest
 
+from lddr.report.exhibits import Number, tables
 from lddr.report.groups import collect
-from lddr.report.tables.paper import selected
-from lddr.report.tables.table import Number, tables
+from lddr_paper.tables import selected
 from tests.report.grouped import cell
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from lddr.report.tables.table import Number, tables
+from lddr.report.exhibits import Number, tables
 from tests.report.grouped import cell
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from lddr.report.exhibits import Number, tables
 from lddr.report.groups import collect
-from lddr.report.tables.table import Number, tables
 
 
 def test_labels_make_another_table(make_run):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.report.tables.table import Number, Table, spread, tables, with_best
+from lddr.report.exhibits import Number, Table, spread, tables, with_best
 
 TABLE = Table(
     "mig",

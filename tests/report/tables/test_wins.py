@@ -1,8 +1,8 @@
 import pytest
 
 from lddr.metrics.metric import UndefinedError
+from lddr.report.exhibits import tables
 from lddr.report.groups import collect
-from lddr.report.tables.table import tables
 
 
 def test_shares_of_wins_by_hand(make_run):

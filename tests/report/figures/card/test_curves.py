@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.charts import noise_scale
-from lddr.report.figures.figure import card_figures
-from lddr.report.loaded import LoadedRun
+from lddr.report.card_figures import noise_scale
+from lddr.report.exhibits import card_figures
+from lddr.report.traversals import LoadedRun
 from tests.report.grouped import invented
 
 

@@ -4,9 +4,9 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.figure import card_figures
-from lddr.report.loaded import LoadedRun
+from lddr.report.exhibits import card_figures
 from lddr.report.style import rendered
+from lddr.report.traversals import LoadedRun
 from lddr.runs.index import read_run
 from tests.run_folders import completed
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.figures.card.figures import posterior_panels
-from lddr.report.figures.figure import card_figures
-from lddr.report.loaded import LoadedRun
+from lddr.report.card_figures import posterior_panels
+from lddr.report.exhibits import card_figures
+from lddr.report.traversals import LoadedRun
 from lddr.runs.index import list_runs
 from lddr.trained import train
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from lddr.report.figures.figure import card_figures
+from lddr.report.exhibits import card_figures
 
 
 def test_reconstructions_stand_below_their_images(hardly_trained):

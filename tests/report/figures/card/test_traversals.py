@@ -1,6 +1,6 @@
 import numpy as np
 
-from lddr.report.figures.figure import card_figures
+from lddr.report.exhibits import card_figures
 
 
 def test_traversals_are_rows_of_pictures_with_names(hardly_trained):

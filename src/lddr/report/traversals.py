@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +15,44 @@ from numpy.typing import NDArray
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.loaded import LoadedRun
-from lddr.report.style import FAINT, FIRST, SECOND, Axes, Figure, house_style, paneled
-from lddr.report.titles import method_title
+from lddr.report.style import FAINT, FIRST, SECOND, Axes, Figure, house_style, method_title, paneled
 from lddr.runs.index import Run
 from lddr.runs.information import LEAST_SHARE, information_of
 
 if TYPE_CHECKING:
+    from lddr.data.dataset import Dataset, Images
+    from lddr.trained import Trained
+if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+@dataclass(frozen=True)
+class LoadedRun:
+    """A run whose model and images are loaded when they are first asked for, and once."""
+
+    run: Run
+    given: Dataset | None = None  # images that are only in memory
+
+    @cached_property
+    def model(self) -> Trained:
+        from lddr.trained import Trained
+
+        model = Trained.load(self.run.folder)
+        if not all(weights.isfinite().all() for weights in model.vae.parameters()):
+            raise UserError(f"the model of {self.run.name} gives no numbers: its training has diverged; train it again")
+        return model
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The images it was trained on."""
+        return self.run.files.dataset if self.given is None else self.given
+
+    def images(self, count: int) -> Images:
+        """The same images for every model of a dataset."""
+        from lddr.data.dataset import stream
+
+        return self.dataset.draw(stream(0, "pictures"), count)
+
 
 SIX_FRAMES_A_SECOND = 160  # milliseconds per frame
 
@@ -59,7 +90,6 @@ def _frame(rows: Sequence[Traversal], moment: float, size: int) -> Image:
 GRID = np.arange(0, 40, 3)  # those of the 40 values of x and y that make the grid of the figure
 MARGIN = 0.05
 _SPACES: dict[Path, tuple[int, NDArray]] = {}  # by folder, each with the modification time of its model
-PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts as parallel to it
 
 
 @house_style()
@@ -89,26 +119,6 @@ def _space(run: Run) -> NDArray:
         raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
     indices = loaded.dataset.space.indices_of(np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1))
     return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
-
-
-def axis_angle(points: NDArray) -> float:
-    """Return how far a grid is rotated: the RMS angle, in degrees, between its lines and their axes."""
-    return _angle(np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)]))
-
-
-def grid_turn(points: NDArray) -> float:
-    """Return the rotation of a grid as a whole: the angle of the best-fitting plane, so that bends do not count."""
-    rows, columns = points.shape[:2]
-    places = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1).reshape(-1, 2)
-    slopes = np.linalg.lstsq(places - places.mean(0), points.reshape(-1, 2) - points.mean((0, 1)), rcond=None)[0]
-    return _angle(slopes**2)
-
-
-def _angle(moved: NDArray) -> float:
-    """Return the larger angle of the two factors, from their squared effects on each latent, (factors, latents)."""
-    shares = moved / np.maximum(moved.sum(1, keepdims=True), 1e-12)
-    share = max(min(shares[0, 0], shares[1, 1]), min(shares[0, 1], shares[1, 0]))
-    return float(np.degrees(np.arccos(np.sqrt(share))))
 
 
 def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:

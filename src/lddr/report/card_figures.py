@@ -1,20 +1,110 @@
 """The figures of a run's card."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from math import ceil
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.charts import NOISE_TOLD, colour_bar, draw_matrix, logged, noise_scale, settled
-from lddr.report.drawing.traversals import COLUMNS, draw_picture, draw_traversal, traversals, traversals_told
-from lddr.report.figures.figure import Drawn, card_figures
-from lddr.report.loaded import LoadedRun
-from lddr.report.palette import colour
-from lddr.report.style import HIGHLIGHT, SECOND, SEQUENTIAL, Axes, Figure, house_style, new_figure, paneled
-from lddr.report.titles import dataset_title, method_title
+from lddr.report.exhibits import Drawn, card_figures
+from lddr.report.style import (
+    HIGHLIGHT,
+    INK,
+    PAPER,
+    SECOND,
+    SEQUENTIAL,
+    Axes,
+    Figure,
+    colour,
+    dataset_title,
+    house_style,
+    method_title,
+    new_figure,
+    paneled,
+)
+from lddr.report.traversals import COLUMNS, LoadedRun, draw_picture, draw_traversal, traversals, traversals_told
+from lddr.runs.index import Run
 from lddr.runs.information import information_of
+
+if TYPE_CHECKING:
+    from matplotlib.colorbar import Colorbar
+
+
+def draw_matrix(
+    axes: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
+) -> None:
+    """Draw a cell for each number, with colours from `lowest` to 1."""
+    import matplotlib
+
+    colour_map = matplotlib.colormaps[colours].with_extremes(bad="#eeeeee")
+    axes.imshow(values, cmap=colour_map, vmin=lowest, vmax=1, aspect="auto")
+    for (row, column), value in np.ndenumerate(values):
+        ink = PAPER if abs(value) > 0.65 else INK
+        text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
+        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=ink)
+    axes.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
+    axes.set_yticks(np.arange(1, len(rows)) - 0.5, minor=True)
+    axes.grid(which="minor", color=PAPER, linewidth=1.5)
+    axes.tick_params(which="both", length=0)
+    axes.spines[:].set_visible(False)
+
+
+def colour_bar(figure: Figure, panels: Sequence[Axes], label: str) -> "Colorbar":
+    """Draw the colour bar of all panels."""
+    bar = figure.colorbar(panels[0].images[0], ax=panels, label=label, shrink=0.8, aspect=30, pad=0.02)
+    bar.outline.set_visible(False)
+    return bar
+
+
+NOISE_TOLD = (
+    "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
+    "reconstruction is made from a noisier code. The score elbo_noiseless is without noise."
+)
+
+
+ENDLESS = 1e30  # nats: no loss term is this large
+
+
+SHORT = 15  # with at most this many records, all are shown
+
+
+def logged(run: Run) -> dict[str, Floats]:
+    """Return every recorded loss term, and the steps, as columns; NaN where a record has no value."""
+    records = [record for record in run.files.log if np.isfinite(_number(record["step"]))]
+    names = dict.fromkeys(name for record in records for name in record if name.isprintable())
+    columns = {name: np.array([_number(record.get(name)) for record in records]) for name in names}
+    kept = {name: values for name, values in columns.items() if np.isfinite(values).any()}
+    if kept.keys() <= {"step", "loss"}:
+        raise UndefinedError(f"the log of {run.name} is empty; train it further")
+    return kept
+
+
+def _number(value: Any) -> float:
+    """Return NaN for anything that cannot be drawn: values that are not numbers, or implausibly large."""
+    return float(value) if type(value) in (int, float) and abs(value) < ENDLESS else np.nan
+
+
+def noise_scale(run: Run, steps: Floats) -> Floats | None:
+    """Return the latent's noise scale at these steps; None if it is constant."""
+    with suppress(UserError):
+        latent, last = run.files.config.latent.build(), run.files.config.training.steps
+        if latent.noise_scale(0, last) != latent.noise_scale(last, last):
+            return np.array([latent.noise_scale(int(step), last) for step in steps])
+    return None
+
+
+def settled(values: Floats) -> tuple[float, float]:
+    """Return the range without the first tenth, which is steep and would flatten the rest."""
+    later = values[len(values) // 10 if len(values) > SHORT else 0 :]
+    room = 0.06 * max(float(np.ptp(later)), 0.01 * float(np.abs(later).max()), 1e-6)  # a constant is a line, not noise
+    return float(later.min()) - room, float(later.max()) + room
 
 
 @card_figures.add("traversals", "Traversals of the latents", 30)

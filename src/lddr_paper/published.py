@@ -8,8 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from lddr.errors import UserError
-from lddr.report.tables.table import Number
-from lddr.report.titles import dataset_title
+from lddr.report.exhibits import Number
+from lddr.report.groups import details, in_words, unpublished
+from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value, flat_settings
 
 DATASETS = {  # ours → the paper's, in its order
@@ -27,13 +28,17 @@ METRICS = {"beta_vae": "beta_vae_score", "factor_vae": "factor_vae_score"}  # na
 SELECTED_FROM = ("dvae", "factor-dvae")  # the models of its Selection row
 QUOTED = ("beta-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii", "annealed-vae")  # from Locatello et al. (2019)
 GAINS = {"dvae": "unregularized_mig_median_gain_percent", "factor-dvae": "tc_regularized_mig_median_gain_percent"}
-SWEPT = {"model", "latent", "objective", "seed", "supervision", "labels", "omega", "label_seed"}  # and all knobs
 
 
 @cache
 def paper_results() -> dict[str, Any]:
     """Return all numbers of the paper, in percent."""
-    return json.loads((files("lddr.report") / "paper_results.json").read_text(encoding="utf-8"))
+    return json.loads((files("lddr_paper") / "paper_results.json").read_text(encoding="utf-8"))
+
+
+def paper_source() -> str:
+    """Return the sentence that names the source of the paper's numbers."""
+    return f"The paper's numbers are from {paper_results()['paper']}."
 
 
 def counterpart(dataset: str) -> str | None:
@@ -112,19 +117,6 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
     yield from (("§", f"{name} {value:g} is not in its grid") for name, value in _off_grid(run))
 
 
-def details(run: Run) -> dict[str, Value]:
-    """Return the settings of a run that no sweep varies."""
-    return {name: value for name, value in run.settings.items() if name not in SWEPT | knobs()}
-
-
-@cache
-def knobs() -> frozenset[str]:
-    """Return the settings that sweeps vary: those that have a grid in some objective."""
-    from lddr.models import models
-
-    return frozenset(name for model in models for name in models[model].grid)
-
-
 def _off_grid(run: Run) -> Iterable[tuple[str, float]]:
     from lddr.models import models
 
@@ -143,28 +135,13 @@ def paper_settings(model: str, dataset: str, supervision: str | None) -> dict[st
     return {}
 
 
-def unpublished(metric: str, used: dict[str, Any]) -> list[str]:
-    """Describe the settings in which a metric was not used as published."""
-    usual = _published(metric)
-    odd = unpublished_settings(metric, used)
-    return [f"{metric}.{name} {in_words(value)} instead of {in_words(usual[name])}" for name, value in odd.items()]
-
-
-def unpublished_settings(metric: str, used: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a metric that are not the published ones."""
-    usual = _published(metric)
-    return {name: used[name] for name in usual if name in used and used[name] != usual[name]}
-
-
 @cache
-def _published(metric: str) -> dict[str, Any]:
-    from lddr.metrics.metric import metrics
+def others_results() -> dict[str, Any]:
+    """Return their numbers in percent, each set with its source and protocol."""
+    return json.loads((files("lddr_paper") / "others_results.json").read_text(encoding="utf-8"))
 
-    return json.loads(json.dumps(metrics[metric].settings)) if metric in metrics else {}
 
-
-def in_words(value: Any) -> str:
-    """Format a setting for a sentence: large numbers in groups of three."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}".replace(",", " ") if value >= 10_000 else str(value)
-    return str(PAPER_PIXELS) if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+def others_infomec(model: str, part: str, dataset: str | None) -> Number | None:
+    """Return InfoM, InfoC or InfoE ("infom", …) of a model on one of the paper's datasets."""
+    value = others_results()["infomec"].get(model.replace("-", "_"), {}).get(dataset, {}).get(part)
+    return None if value is None else Number(value)

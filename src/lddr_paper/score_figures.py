@@ -1,39 +1,158 @@
 """The paper's figures that compare models by their scores."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lddr.errors import UserError
+from lddr.metrics.information import Floats
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
-from lddr.report.drawing.charts import (
-    NOISE_TOLD,
-    HeatMap,
-    correlations,
-    draw_violins,
-    gain_text,
-    handles,
-    heat_maps,
-    logged,
-    model_legend,
-    noise_scale,
-    settled,
-    violins_told,
-)
-from lddr.report.drawing.traversals import NAMED, draw_traversal, traversals
-from lddr.report.figures.figure import Drawn, figures
+from lddr.report.card_figures import NOISE_TOLD, colour_bar, draw_matrix, logged, noise_scale, settled
+from lddr.report.exhibits import Drawn, figures
 from lddr.report.groups import Group, scores_of
-from lddr.report.loaded import LoadedRun
-from lddr.report.pairs import Case, compared, pairs, wins
-from lddr.report.palette import colour, hatch, marker
-from lddr.report.paper import SELECTED_FROM
-from lddr.report.ranks import FEWEST, efficiencies, metric_columns, selector_columns, spearman
-from lddr.report.standings import RULES, Method, Standing, methods, standings
-from lddr.report.style import FAINT, INK, PAPER, Axes, new_figure, paneled
-from lddr.report.titles import few_mark, few_told, metric_title, model_title
+from lddr.report.style import (
+    DIVERGING,
+    FAINT,
+    INK,
+    PAPER,
+    Axes,
+    Figure,
+    colour,
+    few_mark,
+    few_told,
+    hatch,
+    house_style,
+    marker,
+    metric_title,
+    model_title,
+    new_figure,
+    paneled,
+    text_width,
+)
+from lddr.report.traversals import NAMED, LoadedRun, draw_traversal, traversals
 from lddr.runs.index import Run, common_elbo
+from lddr_paper.comparisons import (
+    FEWEST_RANKED,
+    RULES,
+    Case,
+    Method,
+    Pair,
+    RunColumns,
+    Standing,
+    compared,
+    efficiencies,
+    methods,
+    metric_columns,
+    pairs,
+    selector_columns,
+    spearman,
+    standings,
+    wins,
+)
+from lddr_paper.published import SELECTED_FROM
+
+if TYPE_CHECKING:
+    from matplotlib.patches import Patch
+
+
+HALF = 0.42  # half the width of a violin
+
+
+def draw_violins(axes: Axes, cases: Sequence[Case]) -> None:
+    """Draw a violin per case, with medians; a model with few runs gets points."""
+    for place, case in enumerate(cases):
+        scores = case.gaussian, case.discrete
+        for model, values, side, median in zip(case.models, scores, (-1, 1), case.medians, strict=True):
+            if few_mark(len(values)):
+                look: Any = {"color": colour(model), "markeredgecolor": INK, "markeredgewidth": 0.4, "markersize": 4.5}
+                axes.plot(np.full(len(values), place + side * HALF / 2), values, "o", **look)
+                axes.plot((place, place + side * HALF), (median, median), color=INK, linewidth=1.8)
+                continue
+            heights, widths = profile(np.array(values))
+            axes.fill_betweenx(heights, place, place + side * HALF * widths, color=colour(model), linewidth=0)
+            axes.plot(place + side * HALF * widths, heights, color=INK, linewidth=0.5)
+            end = place + side * HALF * np.interp(median, heights, widths)
+            ink = INK if side > 0 else PAPER  # on light, on dark
+            axes.plot((place, end), (median, median), color=ink, linewidth=1.8, solid_capstyle="butt")
+    axes.grid(axis="y")
+    axes.tick_params(axis="x", length=0)
+
+
+def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
+    """Return a kernel density estimate between the smallest and largest score, with maximum 1: (points,) each."""
+    from scipy.stats import gaussian_kde
+
+    low, high = values.min(), values.max()
+    if high - low < 1e-9:  # all equal: a thin line
+        return np.array([low - 1e-3, low + 1e-3]), np.ones(2)
+    heights = np.linspace(low, high, points)
+    widths = gaussian_kde(values)(heights)
+    return heights, widths / widths.max()
+
+
+def handles(models: Pair) -> list["Patch"]:
+    """Return the legend entries of two models."""
+    from matplotlib.patches import Patch
+
+    return [Patch(facecolor=colour(model), edgecolor=INK, linewidth=0.5, label=model_title(model)) for model in models]
+
+
+def gain_text(case: Case) -> str:
+    """Format the change of the median that is printed next to a violin."""
+    return "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
+
+
+def violins_told(cases: Sequence[Case]) -> str:
+    """Describe the halves of the violins, and the number of runs."""
+    left, right = (model_title(model) for model in cases[0].models)
+    counts = [len(case.gaussian) + len(case.discrete) for case in cases]
+    many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    few = few_told(wins(cases)).replace(":", " and points:", 1)
+    return f"{left} (dark) and {right} (light), {many} runs to a violin; lines are medians.{few}"
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Rank correlations of row scores with column scores; NaN if there are too few runs or all are equal."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: Floats  # (rows, columns)
+
+
+def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMap:
+    """Correlate every score of `left` (rows) with every score of `right` (columns)."""
+    values = [[spearman(row, column) for column in right.values()] for row in left.values()]
+    return HeatMap(title, tuple(left), tuple(right), np.array(values).reshape(len(left), len(right)))
+
+
+@house_style()
+def heat_maps(maps: Sequence[HeatMap]) -> Figure:
+    """Draw heat maps side by side, at most three in a row, with one colour bar."""
+    rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
+    widest = max(text_width(drawn.title) for drawn in maps)
+    size, alike = (max(0.52 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
+    figure, panels = paneled(len(maps), 3, size, (1.7, 1.1), sharey=alike)
+    for axes, drawn in zip(panels, maps, strict=True):
+        draw_matrix(axes, drawn.values, drawn.rows, drawn.columns, DIVERGING, -1)
+        axes.set_title(drawn.title)
+    colour_bar(figure, panels, "Spearman correlation")
+    return figure
+
+
+def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
+    """Add a legend entry for each model, in the colour, and with the marker, that it has in all figures."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for model in sorted({str(run.value("model")) for run in runs}):
+        look: Any = {"marker": marker(model), "linestyle": "none"} if points else {}
+        handles.append(Line2D([], [], color=colour(model), label=model_title(model), **look))
+    axes.legend(handles=handles, frameon=True, framealpha=0.9, edgecolor="none")
 
 
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
@@ -159,7 +278,7 @@ def efficiency(groups: Sequence[Group]) -> Drawn:
     maps = efficiency_maps(groups)
     if not maps:
         raise UndefinedError(
-            f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics and downstream scores; "
+            f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics and downstream scores; "
             "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
         )
     return Drawn(
@@ -323,7 +442,7 @@ def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
     maps = selector_maps(groups, ["dvae"])
     if not maps:
         raise UndefinedError(
-            f"there are no {FEWEST} runs of the D-VAE on one dataset with metrics; "
+            f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics; "
             "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
         )
     return Drawn(heat_maps(maps), SELECTORS_TOLD + few_told(*(drawn.title for drawn in maps)))
@@ -335,7 +454,7 @@ def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMa
     for group in groups:
         members = group.unsupervised(*models)
         left, right = selector_columns(members), metric_columns(members)
-        if len(members) >= FEWEST and left and right:
+        if len(members) >= FEWEST_RANKED and left and right:
             maps.append(correlations(left, right, f"{group.title} ({len(members)} runs){few_mark(len(members))}"))
     return maps
 

@@ -9,8 +9,7 @@ from functools import partial
 from importlib.resources import files
 from io import BytesIO
 
-from lddr.report.tables.formats import FORMATS
-from lddr.report.tables.table import EMPTY, Cell, Number, Table
+from lddr.report.exhibits import EMPTY, FORMATS, Cell, Number, Table
 
 MIME = {"md": "text/markdown", "tex": "application/x-tex", "csv": "text/csv"}
 FORMAT_TITLES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
@@ -90,7 +89,7 @@ def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -
 
 
 def _read(name: str) -> str:
-    return (files("lddr.report.page") / name).read_text(encoding="utf-8")
+    return (files("lddr.report") / name).read_text(encoding="utf-8")
 
 
 def table_card(table: Table, downloads: bool = True, tall: bool = False) -> str:

@@ -8,16 +8,15 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.traversals import PARALLEL, axis_angle, space_of
+from lddr.report.exhibits import COUNTED, MARKS, Cell, Number, Table, tables
 from lddr.report.groups import Group, main_groups, scores_of
-from lddr.report.pairs import pairs
-from lddr.report.palette import is_discrete
-from lddr.report.paper import SELECTED_FROM, Departures, departures, paper_results
-from lddr.report.tables.lines import scored
-from lddr.report.tables.paper import selected
-from lddr.report.tables.table import COUNTED, MARKS, Cell, Number, Table, tables
-from lddr.report.titles import model_title
+from lddr.report.style import is_discrete, model_title
+from lddr.report.traversals import space_of
 from lddr.runs.index import Run
+from lddr_paper.comparisons import pairs
+from lddr_paper.latent_figures import PARALLEL, axis_angle
+from lddr_paper.published import SELECTED_FROM, Departures, departures, paper_results, paper_source
+from lddr_paper.tables import scored, selected
 
 Summary = Callable[[Iterable[float]], float]
 IN_THE_PAPER = (
@@ -53,7 +52,9 @@ def claims(groups: Sequence[Group]) -> Table:
             rows.append((label, _number(summary, known, found), paper))
     if not rows:
         raise UndefinedError(f"there are no runs of the {model_title(MODEL)} with a MIG, nor of models on circles")
-    return Table("", "", ("Claim", "ours", "paper: text"), tuple(rows), NOTES).with_notes(COUNTED, found)
+    return Table("", "", ("Claim", "ours", "paper: text"), tuple(rows), NOTES, source=paper_source()).with_notes(
+        COUNTED, found
+    )
 
 
 def _claims(groups: Sequence[Group]) -> Iterator[tuple[str, Summary, list[Evidence | None], Cell]]:

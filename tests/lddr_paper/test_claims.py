@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from lddr.metrics.metric import UndefinedError
+from lddr.report.exhibits import tables
 from lddr.report.groups import collect
-from lddr.report.paper import DATASETS, QUOTED, paper_results
-from lddr.report.tables import claims
-from lddr.report.tables.table import tables
+from lddr_paper import claims
+from lddr_paper.published import DATASETS, QUOTED, paper_results
 from tests.report.grouped import cell
 
 OVER_PREVIOUS = "FactorDVAE over the previous best, MIG, mean over datasets"

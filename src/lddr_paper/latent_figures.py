@@ -8,13 +8,31 @@ from math import ceil, inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.dataset import Images, stream
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
-from lddr.report.drawing.traversals import (
+from lddr.report.exhibits import Drawn, check_wanted, figures
+from lddr.report.groups import Group, scores_of
+from lddr.report.style import (
+    FAINT,
+    FIRST,
+    HIGHLIGHT,
+    INK,
+    SECOND,
+    Axes,
+    colour,
+    few_mark,
+    few_told,
+    is_discrete,
+    model_title,
+    new_figure,
+    paneled,
+)
+from lddr.report.traversals import (
     GRID,
+    LoadedRun,
     draw_grid,
     draw_picture,
     draw_traversal,
@@ -22,14 +40,31 @@ from lddr.report.drawing.traversals import (
     traversals,
     traversals_told,
 )
-from lddr.report.figures.figure import Drawn, check_wanted, figures
-from lddr.report.groups import Group, scores_of
-from lddr.report.loaded import LoadedRun
-from lddr.report.pairs import pairs
-from lddr.report.palette import colour, is_discrete
-from lddr.report.style import FAINT, FIRST, HIGHLIGHT, INK, SECOND, Axes, new_figure, paneled
-from lddr.report.titles import few_mark, few_told, model_title
 from lddr.runs.index import Run, common_elbo
+from lddr_paper.comparisons import pairs
+
+PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts as parallel to it
+
+
+def axis_angle(points: NDArray) -> float:
+    """Return how far a grid is rotated: the RMS angle, in degrees, between its lines and their axes."""
+    return _angle(np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)]))
+
+
+def grid_turn(points: NDArray) -> float:
+    """Return the rotation of a grid as a whole: the angle of the best-fitting plane, so that bends do not count."""
+    rows, columns = points.shape[:2]
+    places = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1).reshape(-1, 2)
+    slopes = np.linalg.lstsq(places - places.mean(0), points.reshape(-1, 2) - points.mean((0, 1)), rcond=None)[0]
+    return _angle(slopes**2)
+
+
+def _angle(moved: NDArray) -> float:
+    """Return the larger angle of the two factors, from their squared effects on each latent, (factors, latents)."""
+    shares = moved / np.maximum(moved.sum(1, keepdims=True), 1e-12)
+    share = max(min(shares[0, 0], shares[1, 1]), min(shares[0, 1], shares[1, 0]))
+    return float(np.degrees(np.arccos(np.sqrt(share))))
+
 
 SHOWN = (1, 5, 10)  # the ranks whose latent spaces are shown
 UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "yticks": (0, 0.5, 1)}

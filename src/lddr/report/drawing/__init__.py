@@ -1,1 +1,0 @@
-"""How the figures draw what several of them show."""

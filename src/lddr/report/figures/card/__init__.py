@@ -1,1 +1,0 @@
-"""The figures of one model, one file each."""

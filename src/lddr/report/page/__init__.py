@@ -1,1 +1,0 @@
-"""Pages: what stands on which, and the HTML it becomes."""
