@@ -15,8 +15,7 @@ from lddr.metrics.elbo import bounds
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.pretrained import HOME
-from lddr.sharing.card import write_card
-from lddr.sharing.pack import pack
+from lddr.sharing import pack, write_card
 from lddr.trained import Trained
 
 KEPT = ("README.md", "traversals.png", "config.json", "log.jsonl", "model.safetensors", "scores.json")

@@ -196,7 +196,7 @@ class Trained:
             if revision is not None:
                 raise UserError(f"{name} is not on the Hugging Face Hub and has no revisions; leave revision out")
             return cls.load(place)
-        from lddr.sharing.hub import pull
+        from lddr.sharing import pull
 
         return pull(str(name), revision, token)
 
@@ -209,7 +209,7 @@ class Trained:
         license: str | None = None,  # noqa: A002 (the Hub's word)
     ) -> str:
         """Send it with its scores, settings and a card to the Hugging Face Hub; gives its address there."""
-        from lddr.sharing.hub import push
+        from lddr.sharing import push
 
         return push(self, repo_id, private, token, revision, license)
 

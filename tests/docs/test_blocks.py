@@ -38,7 +38,7 @@ ELSEWHERE = {
     "LDDR_PLUGINS=my_parts": "names parts that only the reader has; parts that are shown are run below",
 }
 # how a Python block begins that is only compiled, and why
-UNTRIED = {"model.push_to_hub(": "needs an account; tests/sharing pushes to a hub of its own"}
+UNTRIED = {"model.push_to_hub(": "needs an account; tests/test_sharing.py pushes to a hub of its own"}
 # how a command of ours begins that is only read by the parser, and why; all others are run, trainings in two steps
 READ = {
     "lddr --tyro": "writes into the reader's own home",
@@ -48,7 +48,7 @@ READ = {
     "lddr evaluate runs --metrics mig,dci,gap": "takes minutes",
     "lddr evaluate runs --metrics unsupervised,gap": "takes a minute",
     "lddr explore": "serves until it is stopped; tests/explorer visits it",
-    "lddr push": "needs an account; tests/sharing pushes to a hub of its own",
+    "lddr push": "needs an account; tests/test_sharing.py pushes to a hub of its own",
     "lddr sweep": "trains many runs; tests/sweeps has it in small",
     "lddr train my-pictures --seeds 5": "trains five models; tests/test_seeds.py has it in small",
     "lddr train --dataset circles --preset quick --track wandb": "needs an account; tests/training has it offline",

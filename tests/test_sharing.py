@@ -15,7 +15,7 @@ from lddr.errors import UserError
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import read_run
 from lddr.runs.machine import Machine
-from tests.sharing.hub_server import TOKEN, running_hub
+from tests.hub_server import TOKEN, running_hub
 
 FILES = {"README.md", "config.json", "log.jsonl", "model.safetensors", "scores.json", "traversals.png"}
 # huggingface_hub calls its own HTTP library in an old way
