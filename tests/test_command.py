@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lddr.cli import main
-from lddr.command import train_words
-from lddr.config import changed, configure
+from lddr.config import changed, configure, train_words
 from lddr.models import models
 
 

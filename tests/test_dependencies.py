@@ -10,10 +10,10 @@ import lddr
 
 SOURCE = Path(lddr.__file__).parent
 ORDER = [
-    *("errors", "files", "timing", "registry", "lazy", "console", "extras"),
+    *("errors", "files", "timing", "registry", "console"),
     *("arrays", "statistics", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
-    *("likelihoods", "networks", "vae", "objectives", "models", "peers", "presets", "supervision"),
-    *("config", "command", "training", "metrics", "runs", "trained", "estimator", "selection"),
+    *("likelihoods", "networks", "vae", "objectives", "models", "published_settings", "presets", "supervision"),
+    *("config", "training", "metrics", "runs", "trained", "estimator", "selection"),
     *("sweeps", "seeds", "report", "sharing", "explorer", "bench", "demo", "cli"),
 ]
 

@@ -42,9 +42,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'lddr' has no attribute {name!r}")
-    from lddr.extras import extras
+    from lddr.errors import suggesting_extras
 
-    with extras():
+    with suggesting_extras():
         if name in _MODULES:
             return import_module(f"lddr.{name}")
         return getattr(import_module(_HOMES[name]), name)

@@ -317,3 +317,52 @@ def _unknown(config: Config, name: str, homes: dict[str, str]) -> str:
     if owners:
         return f"{config.model} has no setting {name!r}; models with it: {', '.join(owners)}"
     return f"unknown setting {name!r}; {hint(name, homes)}{config.model} has: {', '.join(sorted(homes))}"
+
+
+def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
+    """Return the words of the `lddr train` command for this run, from the preset that needs the fewest flags."""
+    from lddr.presets import PRESETS
+
+    flags = {preset: found for preset in PRESETS if (found := _flags_beyond(config, preset)) is not None}
+    preset = min(flags, key=lambda preset: len(flags[preset]))
+    words = ["lddr", "train", "--model", config.model, "--dataset", config.dataset]
+    words += ["--preset", preset]
+    words += ["--likelihood", config.likelihood.name] if config.likelihood.name != "bernoulli" else []
+    words += ["--supervision", config.supervision.loss] if config.supervision else []
+    for name, value in flags[preset].items():
+        words += [] if name in without else _flag(name.replace("_", "-"), value)
+    return words
+
+
+def _flags_beyond(config: Config, preset: str) -> dict[str, Any] | None:
+    """Return the settings that differ from a preset's at this resolution; None if one of them has no flag."""
+    from lddr.data.dataset import datasets
+
+    loss = config.supervision.loss if config.supervision else None
+    usual, at_this = (
+        configure(
+            config.model,
+            config.dataset,
+            preset,
+            supervision=loss,
+            likelihood=config.likelihood.name,
+            resolution=resolution,
+        ).flat()
+        for resolution in (None, config.resolution)
+    )
+    usual = at_this | {"resolution": usual["resolution"]}
+    own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
+    own["fit"] = config.fit or ("legacy" if usual["fit"] else None)
+    flags = {name: value for name, value in own.items() if value != usual[name]}
+    if config.supervision and config.dataset not in datasets:  # whose default depends on how many images are labelled
+        flags["labels"] = config.supervision.labels
+    return None if None in flags.values() else flags
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    """Return a setting as words of the command line, with every digit."""
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    if isinstance(value, tuple):
+        return [f"--{name}", ",".join(map(str, value))]
+    return [f"--{name}", repr(value) if isinstance(value, float) else str(value)]

@@ -5,16 +5,25 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
-
-from lddr.lazy import LazyModule
 
 if TYPE_CHECKING:
     from rich import console as rich_console
     from rich import progress as rich_progress
     from rich import table as rich_table
-else:  # imported lazily: printing a message does not need rich
+else:
+
+    class LazyModule:
+        """A module that is imported when it is first used: printing a message does not need rich."""
+
+        def __init__(self, name: str) -> None:
+            self._name = name
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
     rich_console, rich_progress, rich_table = map(LazyModule, ("rich.console", "rich.progress", "rich.table"))
 
 Thing = TypeVar("Thing")

@@ -9,8 +9,7 @@ from lddr.config import configure
 from lddr.console import watched
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.sheet import factor_sheet, overview
-from lddr.errors import UserError
-from lddr.extras import check_installed, check_models_open
+from lddr.errors import UserError, check_installed
 from lddr.files import write_json, written_whole
 from lddr.report.pages import write_report
 from lddr.report.style import model_title
@@ -27,8 +26,7 @@ WHY = "A circle at x and y has two factors: does each of two latents take one of
 
 def run_demo(out: Path, steps: int | None = None) -> None:
     """Write the pictures and summary.json into the folder `out`, and runs and report into its subfolders."""
-    check_installed("ray")
-    check_models_open()
+    check_installed("ray", "torch", "safetensors")
     chosen = draw_datasets(out)
     study = sweep_circles(out / "runs", steps)
     scores = draw_spaces(study, out)

@@ -6,7 +6,7 @@ from lddr.data import height_and_width, within
 from lddr.data.dataset import datasets
 from lddr.errors import UserError, hint
 from lddr.models import Model
-from lddr.peers import peers_balance, peers_training
+from lddr.published_settings import published_training, published_weights
 
 PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "broadcast"}}
 
@@ -53,12 +53,12 @@ def preset_settings(
     if preset == "paper":
         if resolution is None and own_size not in (None, PAPERS_RESOLUTION):
             resolution = asked["resolution"] = own_size
-        settings = peers_training(model, dataset) | PAPER.get(name, {}) | asked
-        return settings | peers_balance(model, dataset, resolution, settings)
+        settings = published_training(model, dataset) | PAPER.get(name, {}) | asked
+        return settings | published_weights(model, dataset, resolution, settings)
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
     size = resolution or settings.get("resolution", PAPERS_RESOLUTION)
     if resolution is None and own_size is not None:
         size = asked["resolution"] = within(own_size, settings.get("resolution", PAPERS_RESOLUTION))
     height, width = height_and_width(size)
     settings = settings | asked | {"reconstruction_weight": PAPERS_RESOLUTION / height * (PAPERS_RESOLUTION / width)}
-    return settings | peers_balance(model, dataset, size, settings)
+    return settings | published_weights(model, dataset, size, settings)

@@ -12,10 +12,9 @@ from typing import Any
 import torch
 
 import lddr
-from lddr.command import train_words
+from lddr.config import train_words
 from lddr.data.dataset import datasets
-from lddr.errors import UserError
-from lddr.extras import check_installed
+from lddr.errors import UserError, check_installed
 from lddr.files import reason_of, write_json, written_whole
 from lddr.report.exhibits import card_figures
 from lddr.report.style import dataset_title, method_title, metric_title, rendered_as

@@ -169,7 +169,7 @@ def test_a_sweep_tells_the_scores_of_its_metrics(service, tmp_path):
 def test_a_tracker_that_is_not_known_or_not_there_is_a_sentence(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="unknown tracker 'wandbb'; did you mean 'wandb'"):
         trained(tmp_path, track="wandbb")
-    monkeypatch.setattr("lddr.extras.find_spec", lambda package: None)
+    monkeypatch.setattr("lddr.errors.find_spec", lambda package: None)
     with pytest.raises(UserError, match="Trackio is not installed; get it with: pip install trackio"):
         trained(tmp_path, track="trackio")
     with pytest.raises(UserError, match="give a function, not 5"):

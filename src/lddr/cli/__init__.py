@@ -10,8 +10,7 @@ from tyro.extras import SubcommandApp
 
 import lddr
 from lddr.cli.app import DESCRIPTION, app
-from lddr.errors import UserError, hint
-from lddr.extras import extras
+from lddr.errors import UserError, hint, suggesting_extras
 
 PARTS = "train score sweeps runs select report explore push data bench"  # in the order of the help
 for part in PARTS.split():
@@ -28,7 +27,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"lddr {lddr.__version__}")
         return
     try:
-        with extras():
+        with suggesting_extras():
             training = import_module("lddr.cli.train")
             training.know_settings()  # includes those of plugins, which may be misspelt
             if words[:1] == ["train"]:

@@ -9,8 +9,7 @@ from tyro.conf import Positional, arg
 
 from lddr.cli.app import LEFT_OUT, app
 from lddr.console import say
-from lddr.errors import UserError
-from lddr.extras import check_models_open
+from lddr.errors import UserError, check_installed
 
 if TYPE_CHECKING:
     from socket import socket
@@ -44,7 +43,7 @@ def explore(
     from lddr.explorer.guard import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
-    check_models_open()  # the page opens models later, in another process
+    check_installed("torch", "safetensors")  # the page opens models later, in another process
     root = _root(folder, pretrained)
     if device != "auto":  # "auto" is always available, and importing torch takes seconds
         from lddr.hardware import chosen_device

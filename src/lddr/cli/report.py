@@ -42,11 +42,11 @@ def show(
         out: The folder for the page and its figures.
         root: Where to look for the run.
     """
-    from lddr.extras import check_models_open
+    from lddr.errors import check_installed
     from lddr.report.pages import write_card
     from lddr.runs.index import find_run
 
-    check_models_open()
+    check_installed("torch", "safetensors")
     page, missing = write_card(find_run(run, root), out)
     for title, reason in missing.items():
         print(f"missing: {title}: {reason}")
@@ -66,9 +66,9 @@ def compare(
         out: The folder for the page and its figures.
         root: Where to look for the runs.
     """
-    from lddr.extras import check_models_open
+    from lddr.errors import check_installed
     from lddr.report.pages import write_comparison
     from lddr.runs.index import find_run
 
-    check_models_open()
+    check_installed("torch", "safetensors")
     print(f"open {write_comparison([find_run(name, root) for name in runs], out)}")

@@ -48,7 +48,7 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
 
     from lddr.latents import latents
     from lddr.models import models
-    from lddr.peers import peers_training
+    from lddr.published_settings import published_training
     from lddr.settings import rules_of
 
     table = Table("name", "model", "objective", "settings", box=None, header_style="bold", pad_edge=False)
@@ -59,7 +59,7 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
         for name in (name for name in models if models[name].latent == family):
             goal = models[name].goal
             usual = {setting: rule.default for setting, rule in rules_of(goal).items()}
-            usual |= {setting: value for setting, value in peers_training(models[name]).items() if setting in usual}
+            usual |= {setting: value for setting, value in published_training(models[name]).items() if setting in usual}
             own = [_with_values(setting, default, goal.grid) for setting, default in usual.items()]
             named = "\n".join(filter(None, [name, models[name].paper and f"[dim]{models[name].paper}[/dim]"]))
             own += [f"[dim]not as published: {models[name].unlike}[/dim]"] if models[name].unlike else []

@@ -11,7 +11,7 @@ from lddr.data.dataset import datasets
 from lddr.latents import latents
 from lddr.models import models
 from lddr.objectives import objectives
-from lddr.peers import peers_balance
+from lddr.published_settings import published_weights
 from lddr.registry import Registry
 from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value
@@ -209,7 +209,7 @@ def _own_names(model: str) -> dict[str, str]:
     if model not in models:
         return {}
     point = models[model]
-    own = {name: f"{name} of {model}" for name in peers_balance(point, "", None, {})}
+    own = {name: f"{name} of {model}" for name in published_weights(point, "", None, {})}
     registries: tuple[tuple[Registry[Any], str], ...] = ((latents, point.latent), (objectives, point.objective))
     for parts, part in registries:
         usual = {each: rule.default for name in reversed([*parts]) for each, rule in parts[name].rules.items()}

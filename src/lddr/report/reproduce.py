@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lddr.command import train_words
+from lddr.config import train_words
 from lddr.errors import UserError
 from lddr.report.groups import Group, unique, unpublished_settings
 from lddr.runs.index import Run

@@ -12,8 +12,7 @@ from queue import SimpleQueue
 from typing import Any, ClassVar, Self
 
 from lddr.console import say
-from lddr.errors import UserError, unknown
-from lddr.extras import check_installed
+from lddr.errors import UserError, check_installed, unknown
 from lddr.files import reason_of, write_json
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import Value

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Self, SupportsFloat
 
 from lddr.console import StepProgress
-from lddr.errors import UserError
-from lddr.extras import extras
+from lddr.errors import UserError, suggesting_extras
 from lddr.runs.folder import RunFolder
 from lddr.runs.machine import OnLog
 
@@ -81,7 +80,7 @@ class TensorBoard:
     """Event files for TensorBoard; steps after the one resumed from are taken back and written again."""
 
     def __init__(self, folder: Path, resume_from_step: int | None = None) -> None:
-        with extras():
+        with suggesting_extras():
             from torch.utils.tensorboard import SummaryWriter
         self._folder = folder
         purge = 0 if resume_from_step is None else resume_from_step + 1

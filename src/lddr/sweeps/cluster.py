@@ -22,8 +22,7 @@ import psutil
 from lddr.config import Config
 from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
-from lddr.errors import UserError
-from lddr.extras import check_installed
+from lddr.errors import UserError, check_installed
 from lddr.files import BusyError, alone, write_json
 from lddr.runs.folder import RunFolder, loaded
 from lddr.runs.machine import Machine

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
-from lddr.errors import UserError
-from lddr.extras import PARTS, MissingPartError, check_installed, extras
+from lddr.errors import OPTIONAL_PACKAGES, MissingExtraError, UserError, check_installed, suggesting_extras
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -139,23 +138,23 @@ def test_run_folders_are_opened_with_torch_only(base, tmp_path, words):
 
 def test_every_extra_brings_what_its_sentence_promises():
     offered = PROJECT["optional-dependencies"]
-    for package, (_, extra) in PARTS.items():
+    for package, (_, extra) in OPTIONAL_PACKAGES.items():
         assert extra is None or package in {Requirement(line).name for line in offered[extra]}
     [everything] = map(Requirement, offered["all"])
     assert everything.extras == set(offered) - {"all", "dev"}
     assert "lddr[all]" in offered["dev"]
-    assert not set(PARTS) & {Requirement(line).name for line in PROJECT["dependencies"]}
+    assert not set(OPTIONAL_PACKAGES) & {Requirement(line).name for line in PROJECT["dependencies"]}
 
 
 def test_only_known_parts_have_a_sentence():
-    with pytest.raises(ModuleNotFoundError, match="nonsense"), extras():
+    with pytest.raises(ModuleNotFoundError, match="nonsense"), suggesting_extras():
         raise ModuleNotFoundError("No module named 'nonsense'", name="nonsense")
-    with pytest.raises(UserError, match="TensorBoard is not installed"), extras():
+    with pytest.raises(UserError, match="TensorBoard is not installed"), suggesting_extras():
         raise ModuleNotFoundError("No module named 'tensorboard'", name="tensorboard")
     check_installed("torch")
 
 
 def test_a_missing_package_is_noticed_before_anything_begins(monkeypatch):
-    monkeypatch.setattr("lddr.extras.find_spec", lambda name: None)
-    with pytest.raises(MissingPartError, match="PyTorch is not installed"):
+    monkeypatch.setattr("lddr.errors.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="PyTorch is not installed"):
         check_installed("torch")
