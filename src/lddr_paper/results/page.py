@@ -19,8 +19,10 @@ from lddr_paper.judging import FEWEST, MIXED, SUPPORTED, TOO_FEW, Judgement, abo
 from lddr_paper.results import selection
 from lddr_paper.results.tables import INFORMATION, LOGGED, LONG_SCORES, RESULTS, read_costs, read_long, read_runs
 
-STUDIES = ("circles", "families", "penalties", "labels", "ties")
-STUDIES += ("beginnings", "brightness", "discrete", "efficiency", "choice")
+STUDIES = (
+    *("circles", "families", "penalties", "labels", "ties"),
+    *("beginnings", "brightness", "discrete", "efficiency", "choice"),
+)
 METRICS = (*SIX_METRICS, "infomec", "mig_sup", "explicitness")  # by which types of discreteness are compared
 Scores = dict[str, dict[str, list[float]]]  # metric → model → a number for each run
 
