@@ -12,8 +12,8 @@ from rich.progress import track
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.load import load_dataset
-from lddr.metrics.evaluate import BATCH, Encode, encoded, planned
-from lddr.metrics.metric import configured
+from lddr.metrics.evaluate import BATCH, Encode, encode_images, plan_samples
+from lddr.metrics.metric import choose_metrics
 from lddr.timing import interleaved, show
 
 PUBLISHED_BATCH = 16
@@ -48,7 +48,7 @@ def run_bench(threads: int, out: Path | None) -> None:
 
 def measure(dataset: Dataset) -> dict[str, Any]:
     """The time of an image in both ways, how many of them each way encodes, and what that makes in all."""
-    plan = planned(dataset.space, configured("all"), seed=0)
+    plan = plan_samples(dataset.space, choose_metrics("all"), seed=0)
     represent = model_of(dataset)
     seconds = interleaved(
         {"published": published(dataset, represent), "ours": ours(dataset, represent, plan.images)}, repeats=5
@@ -94,7 +94,7 @@ def ours(dataset: Dataset, represent: Encode, images: np.ndarray) -> Callable[[]
     some = np.sort(stream(0, "bench").choice(images, min(IMAGES, len(images)), replace=False))
 
     def run() -> int:
-        encoded(dataset, dataset.space, some, represent, seed=0)
+        encode_images(dataset, dataset.space, some, represent, seed=0)
         return len(some)
 
     return run

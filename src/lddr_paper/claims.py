@@ -10,7 +10,7 @@ from statistics import mean, median
 import numpy as np
 
 from lddr.errors import UserError
-from lddr.metrics.metric import SIX_METRICS, UndefinedError, measures
+from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_metrics
 from lddr.models import models
 from lddr.report.exhibits import COUNTED, MARKS, Number, Table, tables
 from lddr.report.groups import Group, main_groups, scores_of
@@ -306,7 +306,7 @@ def _gap() -> dict[str, Claim]:
     small = partial(rank, -1)
     cases = [
         Case((metric_title(metric), dataset_title(name)), (runs,), ("gap", metric), small, counts=metric == "mig")
-        for metric, (name, runs) in product(measures(), where.items())
+        for metric, (name, runs) in product(disentanglement_metrics(), where.items())
     ]
     chosen = [
         Case((dataset_title(name),), (runs,), ("gap", "mig"), partial(chosen_over_median, None))

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from lddr import statistics
-from lddr.metrics.metric import SIX_METRICS, UndefinedError, measures, metrics
+from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_metrics, metrics
 from lddr.models import models
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
@@ -227,7 +227,7 @@ def selector_columns(runs: Sequence[Run]) -> RunColumns:
 
 def metric_columns(runs: Sequence[Run]) -> RunColumns:
     """Return the metrics that some run has, by their titles."""
-    return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in measures()})
+    return _known({metric_title(metric): [run.number(metric) for run in runs] for metric in disentanglement_metrics()})
 
 
 def _known(columns: RunColumns) -> RunColumns:

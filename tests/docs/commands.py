@@ -74,9 +74,9 @@ def _sweep(study: str, scale: Any, dataset: str | None, only: tuple[str, ...], *
 
 
 def _score(metrics: str, **given: Any) -> None:
-    from lddr.metrics.metric import configured, parsed
+    from lddr.metrics.metric import choose_metrics, parse_metric_settings
 
-    configured(metrics, parsed(given.get("set", ())))
+    choose_metrics(metrics, parse_metric_settings(given.get("set", ())))
 
 
 def _select(by: str | None, where: tuple[str, ...], **_: Any) -> None:

@@ -3,15 +3,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
 
 from lddr.cli import main
-from lddr.data.dataset import stream
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.metrics import score_codes
-from lddr.metrics.evaluate import Bootstrap, divided, drawn_rows, evaluate, interval, resampled
+from lddr.metrics.evaluate import Options, divide_rows, evaluate, resampled_scores, score_with_intervals
 from lddr.metrics.metric import EncodedImages, Result, UndefinedError, metrics
 from tests.metrics.toys import Toy
 
@@ -34,19 +32,24 @@ def scored(codes, factors, names=("mig",), resamples=40, **options):
     return score_codes(codes, factors, names, settings=settings, bootstrap=resamples, jobs=1, quiet=True, **options)
 
 
+def with_intervals(metric, samples, resamples, seed=0):
+    options = Options(seed, bootstrap=resamples)
+    return score_with_intervals(metric, samples, options, lambda share: None, print).bootstrap
+
+
 def share_right(codes, factors):
     return Result(float(np.mean(codes == factors)))
 
 
 def test_the_interval_covers_the_truth_in_about_nine_of_ten_small_tables(monkeypatch):
-    monkeypatch.setattr("lddr.metrics.evaluate.side_by_side", lambda fit, tasks, *_: [fit(*task) for task in tasks])
+    monkeypatch.setattr("lddr.metrics.evaluate.fit_in_parallel", lambda fit, tasks, *_: [fit(*task) for task in tasks])
     accuracy, space, covered = replace(metrics["mig"], function=share_right), FactorGrid((Factor("row", 100),)), []
     truth = share_right(*noisy_bits(200_000)).score
     for seed in range(150):
         codes, factors = noisy_bits(100)
         table = EncodedImages(FactorTable(space.factors * 2, factors), np.arange(100), codes)
         samples = table.samples({"samples": np.arange(100)})
-        found = Bootstrap(50, seed).scored(accuracy, samples, lambda share: None, print).bootstrap
+        found = with_intervals(accuracy, samples, 50, seed)
         low, high = found["intervals"]["score"]
         covered.append(low <= truth <= high)
     assert 0.82 <= np.mean(covered) <= 0.97  # 0.9 within three standard deviations
@@ -57,39 +60,22 @@ def test_its_width_falls_with_the_root_of_the_rows():
     assert np.isclose(widths[0] / widths[1], 3, rtol=0.3)
 
 
-def test_by_hand():
-    values = np.linspace(0.2, 0.6, 101)  # 5 %, 50 % and 95 %: 0.22, 0.4, 0.58
-    found, shift = interval(0.5, values, True)
-    assert np.allclose(found, (0.32, 0.68))
-    assert np.isclose(shift, -0.1)
-    assert np.allclose(interval(0.95, values + 0.4, True)[0], (0.77, 1))  # what is a share stays one
-    assert np.allclose(interval(0.95, values + 0.4, False)[0], (0.77, 1.13))
-    assert np.allclose(interval(0.05, values - 0.2, False)[0], (0, 0.23))
-    assert np.allclose(interval(0.05, values - 0.4, False)[0], (-0.13, 0.23))
-    assert interval(1.0, np.ones(20), True) == ((1.0, 1.0), 0.0)
-
-
 @pytest.mark.parametrize("name", ["sap", "dci", "explicitness", "downstream_logistic"])
 def test_no_row_is_in_both_parts_of_a_resample(name):
-    parts = divided(metrics[name], 90, seed=0)
+    parts, resamples = divide_rows(metrics[name], 90, seed=0), []
+
+    def inputs(samples):
+        resamples.append({part: sample.codes[:, 0].astype(int) for part, sample in samples.items()})
+        return ()
+
+    spy = replace(metrics[name], inputs=inputs, function=lambda: Result(0.0))
     table = Toy(FactorGrid((Factor("row", 90),)), lambda factors: factors)
-    for number in range(20):
-        drawn = resampled(table.samples(parts), stream(0, f"bootstrap {name}", number))
-        rows = {part: sample.codes[:, 0].astype(int) for part, sample in drawn.items()}
+    assert len(resampled_scores(spy, table.samples(parts), 0, range(20))) == 20
+    for rows in resamples:
         assert not set(rows["train"]) & set(rows["test"])
         for part, found in rows.items():
             assert set(found) < set(parts[part])  # from its own part, and not all of them
             assert len(found) == len(parts[part])
-
-
-def test_copies_of_a_row_stay_together_so_that_folds_share_none():
-    rows = drawn_rows(1_000, GENERATOR)
-    assert len(rows) == 1_000
-    assert 600 < len(np.unique(rows)) < 665  # 1 - 1/e
-    assert np.sum(np.diff(rows) != 0) == len(np.unique(rows)) - 1
-    assert abs(np.corrcoef(rows, np.arange(1_000))[0, 1]) < 0.15
-    shared = [set(rows[train]) & set(rows[test]) for train, test in KFold(5).split(rows)]
-    assert max(map(len, shared)) <= 2  # a fold has two ends
 
 
 def test_every_score_of_a_table_has_an_interval_around_it_and_the_seed_decides():
@@ -165,21 +151,21 @@ def test_a_single_row_is_refused_and_few_rows_are_no_trouble():
     assert 0 <= low <= high <= 1
 
 
-def test_resamples_without_a_score_are_left_out_and_counted(monkeypatch):
+def test_resamples_without_a_score_are_left_out_and_counted():
     table = Toy(FactorGrid((Factor("a", 4),)), lambda factors: factors)
     samples, calls = table.samples({"samples": np.arange(4)}), iter(range(100))
 
-    def score(self, samples, told=None):
+    def every_third_is_undefined(codes, factors):
         number = next(calls)
         if number and number % 3 == 0:
             raise UndefinedError("no factor varies")
         return Result(number / 100)
 
-    monkeypatch.setattr(type(metrics["mig"]), "score", score)
-    found = Bootstrap(45).scored(metrics["mig"], samples, lambda share: None, print).bootstrap
+    metric = replace(metrics["mig"], function=every_third_is_undefined)
+    found = with_intervals(metric, samples, 45)
     assert found["resamples"] == 30
     assert len(found["intervals"]["score"]) == 2
-    few = Bootstrap(20).scored(metrics["mig"], samples, lambda share: None, print).bootstrap
+    few = with_intervals(metric, samples, 20)
     assert few["intervals"] == {}
     assert "of the resamples have a score" in few["reason"]
 
@@ -189,6 +175,7 @@ def test_the_cost_is_said_beforehand_and_progress_comes_to_the_end(monkeypatch):
     monkeypatch.setattr("lddr.metrics.evaluate.perf_counter", lambda: next(now))
     codes, _ = noisy_bits(50)
     table = Toy(FactorGrid((Factor("row", 50),)), lambda rows: codes[rows[..., 0].astype(int)])
-    Bootstrap(41).scored(metrics["mig"], table.samples({"samples": np.arange(50)}), shares.append, said.append)
+    samples = table.samples({"samples": np.arange(50)})
+    score_with_intervals(metrics["mig"], samples, Options(bootstrap=41), shares.append, said.append)
     assert said == ["mig: 41 resamples, ETA 0:00:20"]
-    assert np.isclose(sum(shares), 40 / 42)  # MIG itself tells nothing
+    assert np.isclose(sum(shares), 40 / 42)  # MIG itself reports none

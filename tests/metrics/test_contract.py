@@ -13,7 +13,7 @@ from lddr.data.factors import Factor, FactorGrid
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.metrics.evaluate import evaluate
-from lddr.metrics.metric import configured, measures, metrics, parsed
+from lddr.metrics.metric import choose_metrics, disentanglement_metrics, metrics, parse_metric_settings
 from lddr.trained import Trained
 
 OURS = [name for name in metrics if metrics[name].function.__module__.startswith("lddr.")]
@@ -81,7 +81,7 @@ def test_a_perfect_code_scores_1_and_noise_what_chance_gives(name):
 
 @NAMES
 def test_every_setting_is_in_the_result_and_can_be_changed(name, folder_of):
-    metric = configured([name], quick(name))[name]
+    metric = choose_metrics([name], quick(name))[name]
     found = entry_of(name)
     assert json.loads(json.dumps(metric.settings)).items() <= found["settings"].items()
     assert found["settings"]["draw_seed"] == 0
@@ -92,8 +92,8 @@ def test_every_setting_is_in_the_result_and_can_be_changed(name, folder_of):
             type(value)
         )
         changed = other or metrics[name].rules[setting].choices[-1]
-        text = parsed([f"{name}.{setting}={changed}"])
-        assert configured([name], text)[name].settings[setting] not in (value, None)
+        text = parse_metric_settings([f"{name}.{setting}={changed}"])
+        assert choose_metrics([name], text)[name].settings[setting] not in (value, None)
 
 
 @NAMES
@@ -141,14 +141,14 @@ def test_what_is_not_defined_says_why(name):
 
 
 @NAMES
-def test_progress_comes_to_the_end_where_it_is_told(name, folder_of):
-    metric, shares = configured([name], quick(name))[name], []
-    if "told" not in inspect.signature(metric.function).parameters:
+def test_reported_progress_adds_up_to_1(name, folder_of):
+    metric, shares = choose_metrics([name], quick(name))[name], []
+    if "progress" not in inspect.signature(metric.function).parameters:
         return
     if metric.needs == "model":
         from lddr.data.load import load_dataset
 
-        metric((Trained.load(folder_of("dvae")), load_dataset("circles", 16), 0), shares.append)
+        metric.compute((Trained.load(folder_of("dvae")), load_dataset("circles", 16), 0), shares.append)
     else:
         from tests.metrics.toys import Toy
 
@@ -165,9 +165,9 @@ def test_its_function_is_public(name):
 
 
 def test_the_paper_comes_first_among_the_measures():
-    assert measures()[:6] == ["beta_vae", "factor_vae", "mig", "dci", "modularity", "sap"]
-    assert {"irs", "infomec"} <= set(measures())
-    assert not {"unsupervised", "gap", "downstream_boosting"} & set(measures())
+    assert disentanglement_metrics()[:6] == ["beta_vae", "factor_vae", "mig", "dci", "modularity", "sap"]
+    assert {"irs", "infomec"} <= set(disentanglement_metrics())
+    assert not {"unsupervised", "gap", "downstream_boosting"} & set(disentanglement_metrics())
 
 
 def test_the_list_and_the_table_of_the_docs_are_those_of_the_registry(capsys):

@@ -191,7 +191,7 @@ def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
     monkeypatch.setattr(
         module, "accuracy_of", lambda how, codes, labels, *_: costs.append(len(codes) * len(set(labels))) or 0
     )
-    scored(NOISY, sizes=(10, 200, 100), told=shares.append)
+    scored(NOISY, sizes=(10, 200, 100), progress=shares.append)
     assert costs == sorted(costs, reverse=True)
     assert np.isclose(sum(shares), 1)
     assert np.allclose(np.array(shares) * sum(costs), costs)

@@ -133,9 +133,9 @@ def test_what_has_no_gap_says_why(folder_of, tmp_path):
 @pytest.mark.parametrize("variant", ["paper", "authors"])
 def test_it_is_worked_out_where_the_model_is_and_read_at_the_end(folder_of, variant):
     trained = Trained.load(folder_of("factor-dvae", discriminator_width=8)).to("meta")
-    told = []
+    shares = []
     with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
-        gap(trained, CIRCLES, 0, 3, 8, variant, told.append)
-    assert len(told) == 3  # all batches, before anything was read
+        gap(trained, CIRCLES, 0, 3, 8, variant, shares.append)
+    assert len(shares) == 3  # all batches, before anything was read
     assert sum(counter.reads.values()) == 1
     assert "addmm" not in counter.on_host

@@ -82,6 +82,6 @@ def test_a_real_model_gets_the_same_score_again_and_tells_how_far_it_is(circles)
     first, again = (pipe(trained, circles, 0, train=320, test=320) for _ in range(2))
     assert first == again
     assert 0 <= first.score <= 1
-    told = []
-    pipe(trained, circles, 0, train=64, test=64, told=told.append)
-    assert sum(told) == pytest.approx(1)
+    shares = []
+    pipe(trained, circles, 0, train=64, test=64, progress=shares.append)
+    assert sum(shares) == pytest.approx(1)

@@ -1,15 +1,13 @@
 import json
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from lddr.cli import main
-from lddr.console import TaskBars
 from lddr.errors import UserError
-from lddr.metrics.evaluate import divided, entries_of, score_codes
-from lddr.metrics.metric import FewSamplesWarning, Result, configured, metrics
+from lddr.metrics.evaluate import divide_rows, score_codes
+from lddr.metrics.metric import FewSamplesWarning, choose_metrics, metrics
 from lddr.metrics.mig import mig
 
 GENERATOR = np.random.default_rng(0)
@@ -61,12 +59,12 @@ def test_a_file_with_unknown_factors_says_how_many_samples_are_scored(tmp_path, 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 14_999, 15_000, 40_000])
 def test_parts_do_not_overlap_and_use_what_there_is(count):
-    parts = divided(metrics["sap"], count, 0)
+    parts = divide_rows(metrics["sap"], count, 0)
     both = np.concatenate([parts["train"], parts["test"]])
     assert len(np.unique(both)) == len(both) == min(count, 15_000)
     if count >= 100:
         assert abs(len(parts["train"]) / len(both) - 2 / 3) < 0.01
-    assert len(divided(metrics["mig"], count, 0)["samples"]) == min(count, 10_000)
+    assert len(divide_rows(metrics["mig"], count, 0)["samples"]) == min(count, 10_000)
 
 
 def saved(folder, **arrays):
@@ -109,12 +107,12 @@ QUICK = ["explicitness", "infomec", "mig", "mig_sup", "modularity", "sap", "unsu
 
 def test_what_takes_seconds_is_the_default_and_what_is_changed_joins_it():
     assert [name for name in metrics if metrics[name].is_quick] == QUICK
-    assert list(configured()) == list(configured("quick")) == QUICK
-    assert list(configured("all")) == list(metrics)
-    assert list(configured(None, {"dci": {"estimator": "fast"}})) == ["dci", *QUICK]
-    assert list(configured(" mig, sap,mig ")) == ["mig", "sap"]
+    assert list(choose_metrics()) == list(choose_metrics("quick")) == QUICK
+    assert list(choose_metrics("all")) == list(metrics)
+    assert list(choose_metrics(None, {"dci": {"estimator": "fast"}})) == ["dci", *QUICK]
+    assert list(choose_metrics(" mig, sap,mig ")) == ["mig", "sap"]
     with pytest.raises(UserError, match="say quick, all or some of"):
-        configured(",")
+        choose_metrics(",")
 
 
 def test_the_command_scores_the_quick_ones_and_names_the_others(tmp_path, capsys):
@@ -126,33 +124,12 @@ def test_the_command_scores_the_quick_ones_and_names_the_others(tmp_path, capsys
     assert f"with --metrics all: {', '.join(others)}" in " ".join(shown.split())
 
 
-def test_scores_are_told_as_they_arrive_quick_ones_first():
-    told = []
-
-    class Bars(TaskBars):
-        def line(self, text):
-            told.append(text)
-
-    def result(metric, advance):
-        told.append(f"begin {metric.name}")
-        return Result(0.25)
-
-    chosen = configured(["dci", "sap", "mig"])
-    entries = entries_of(chosen, result, {}, {}, Bars(quiet=True))
-    assert list(entries) == ["dci", "sap", "mig"]
-    assert [line.split()[:2] for line in told] == [
-        ["begin", "mig"], ["mig", "0.2500"], ["begin", "sap"], ["sap", "0.2500"], ["begin", "dci"], ["dci", "0.2500"],
-    ]  # fmt: skip
-
-
-def test_no_time_is_promised_by_how_long_metrics_usually_take(capsys):
-    chosen = {name: replace(metrics[name], seconds=s) for name, s in (("mig", 1.0), ("sap", 4.0), ("dci", 95.0))}
-    with TaskBars() as bars:
-        entries_of(chosen, lambda metric, advance: Result(0.25), {}, {}, bars)
-    told = capsys.readouterr().err
-    assert "ETA" not in told
-    assert [line.split() for line in told.splitlines()] == [
-        [name, "0.2500", str(number), "of", "3"] for number, name in enumerate(("mig", "sap", "dci"), 1)
+def test_scores_are_printed_as_they_arrive_quick_metrics_first_without_promising_a_time(capsys):
+    entries = score_codes(CODES, FACTORS, ["explicitness", "sap", "mig"], jobs=1)
+    assert list(entries) == ["explicitness", "sap", "mig"]
+    assert [line.split() for line in capsys.readouterr().err.splitlines()] == [
+        [name, f"{entries[name]['score']:.4f}", str(number), "of", "3"]
+        for number, name in enumerate(("mig", "explicitness", "sap"), 1)
     ]
 
 

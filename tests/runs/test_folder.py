@@ -17,7 +17,7 @@ from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset, one_name
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.metrics.evaluate import draw_settings, is_scored
+from lddr.metrics.evaluate import Options, is_scored
 from lddr.metrics.metric import metrics
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import FORMAT, RunFolder
@@ -128,7 +128,7 @@ def test_pipe_with_the_small_judge_of_older_versions_is_not_shown_as_todays(old)
     assert (shown.number("pipe"), shown.number("pipe_small_judge")) == (None, 0.886)
     (chosen,) = selectors["pipe"].measure(Candidates([shown], lambda run: ""))
     assert chosen == "has no pipe; get it with: lddr evaluate RUN --metrics pipe"
-    settings = metrics["pipe"].settings | draw_settings(0, None)
+    settings = Options().settings_of(metrics["pipe"])
     folder.add_scores({"pipe": {"score": 0.418, "settings": settings}})
     assert {name: entry["score"] for name, entry in folder.metrics.items()} == {
         "mig": 0.5,

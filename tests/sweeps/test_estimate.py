@@ -9,7 +9,7 @@ from lddr.config import configure
 from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
 from lddr.data.rendered.sprite_bits import drawn_sprites
-from lddr.metrics.metric import configured
+from lddr.metrics.metric import choose_metrics
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in
 from lddr.sweeps.stage import stage_of
@@ -42,7 +42,7 @@ def no_data(monkeypatch, tmp_path):
 
 
 def scored(name):
-    return {"score": 0.5, "settings": configured([name])[name].settings | {"draw_seed": 0, "bins": None}}
+    return {"score": 0.5, "settings": choose_metrics([name])[name].settings | {"draw_seed": 0, "bins": None}}
 
 
 def finished(out, config, *metrics):
@@ -79,13 +79,13 @@ def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
 def test_scores_without_metrics_are_of_a_trained_run(tmp_path, text):
     finished(tmp_path, tiny())
     (tmp_path / tiny().run_name / "scores.json").write_text(text)
-    assert stage_of(tiny(), tmp_path, configured(["mig"])) == ("trained", 0)
+    assert stage_of(tiny(), tmp_path, choose_metrics(["mig"])) == ("trained", 0)
 
 
 def test_scores_with_other_settings_are_not_those_of_the_study(tmp_path):
     finished(tmp_path, tiny(), "mig", "dci")
     fast = Study("mine", [], ("dci", "mig"), scoring={"dci": {"estimator": "fast"}})
-    assert stage_of(tiny(), tmp_path, configured(["dci", "mig"])) == ("finished", 0)
+    assert stage_of(tiny(), tmp_path, choose_metrics(["dci", "mig"])) == ("finished", 0)
     assert stage_of(tiny(), tmp_path, fast.wanted) == ("trained", 0)
 
 

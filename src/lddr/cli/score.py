@@ -26,15 +26,17 @@ def metrics_(markdown: bool = False) -> None:
     from rich.console import Console
 
     from lddr.console import table
-    from lddr.metrics.metric import described, markdown_table
+    from lddr.metrics.metric import metric_descriptions
 
     if markdown:
-        print(markdown_table())
+        rows = [("name", "needs", "what it is", "settings"), ("---",) * 4]
+        rows += [(f"`{row[0]}`", row[1], row[2].replace("|", "\\|"), row[3]) for row in metric_descriptions()]
+        print("\n".join(f"| {' | '.join(row)} |" for row in rows))
         return
     shown = table("name", "needs", "what it is, and its settings")
     for column in shown.columns[:2]:
         column.no_wrap = True
-    for name, needs, about, settings in described():
+    for name, needs, about, settings in metric_descriptions():
         shown.add_row(name, needs, f"{about}\n[dim]{settings}[/]")
     Console().print(shown)
 
@@ -73,39 +75,31 @@ def evaluate(
     """
     from lddr.console import say
     from lddr.hardware import chosen_device
-    from lddr.metrics.evaluate import Bootstrap, draw_settings
-    from lddr.metrics.metric import check_jobs, configured, parsed
+    from lddr.metrics.evaluate import Options
+    from lddr.metrics.metric import choose_metrics, parallel_jobs, parse_metric_settings
     from lddr.runs.evaluate import evaluate_run
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.pretrained import located
     from lddr.runs.tables import default_columns, known_scores, print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
-    settings = parsed(changes)
-    runs, wanted = finished_runs([located(str(folder)) for folder in folders]), list(configured(metrics, settings))
-    check_jobs(jobs)  # a mistake in the options is reported once, not once per run
-    _ = draw_settings(seed, bins), Bootstrap(bootstrap, seed), chosen_device(device)
+    settings = parse_metric_settings(changes)
+    wanted = list(choose_metrics(metrics, settings))
+    runs = finished_runs([located(str(folder)) for folder in folders])
+    _ = Options(seed, bins, bootstrap), chosen_device(device)  # a mistake is reported once, not once per run
+    options: dict[str, Any] = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "device": device, "force": force}
     found: dict[Path, Entries] = {}
-    for number, folder in enumerate(runs, 1):
-        print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
-        try:
-            scores = evaluate_run(
-                folder,
-                wanted,
-                settings=settings,
-                seed=seed,
-                jobs=jobs,
-                bins=bins,
-                bootstrap=bootstrap,
-                force=force,
-                device=device,
-            )
-        except UserError as error:
-            if len(runs) == 1:
-                raise
-            say(str(error))
-            continue
-        found[folder] = {name: scores["metrics"][name] for name in wanted}
+    with parallel_jobs(jobs):
+        for number, folder in enumerate(runs, 1):
+            print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
+            try:
+                scores = evaluate_run(folder, wanted, settings=settings, jobs=jobs, **options)
+            except UserError as error:
+                if len(runs) == 1:
+                    raise
+                say(str(error))
+            else:
+                found[folder] = {name: scores["metrics"][name] for name in wanted}
     if len(found) > SIDE_BY_SIDE:
         scored = list(map(read_run, found))
         settings_that_differ = [column for column in default_columns(scored) if column not in known_scores(scored)]
@@ -150,9 +144,9 @@ def score(
 
     from lddr.files import check_writable, write_json
     from lddr.metrics.evaluate import read_codes, score_codes
-    from lddr.metrics.metric import FewSamplesWarning, parsed
+    from lddr.metrics.metric import FewSamplesWarning, parse_metric_settings
 
-    settings = parsed([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
+    settings = parse_metric_settings([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
     if out is not None and out.parent.is_dir():
         check_writable(out.parent)
     with warnings.catch_warnings():
@@ -172,7 +166,7 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     from rich.text import Text
 
     from lddr.console import table
-    from lddr.metrics.evaluate import in_words
+    from lddr.metrics.evaluate import score_text
     from lddr.metrics.metric import metrics as known
 
     shown = table("metric")
@@ -182,7 +176,7 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     left_out: dict[str, str] = {}
     for metric in next(iter(found.values())):
         entries = [by_metric[metric] for by_metric in found.values()]
-        shown.add_row(metric, *map(in_words, entries))
+        shown.add_row(metric, *map(score_text, entries))
         for entry in entries:
             left_out |= entry.get("factors_left_out", {})
             for note in _said_of(entry):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Result, Seed, Tell, UndefinedError, metric, side_by_side
+from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
 
 Singles = NDArray[np.float32]
 Fitted = tuple[Floats, Whole, Whole]  # importance of every latent, labels predicted for the train and the test codes
@@ -169,7 +169,7 @@ def dci(
     factors_test: ArrayLike,
     estimator: Estimator = "published",
     seed: Seed = 0,
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> DciResult:
     """Disentanglement: 1 - entropy of the importances of a latent for boosted trees; also completeness and accuracy.
 
@@ -188,7 +188,7 @@ def dci(
         raise UndefinedError("DCI needs a factor with more than one value among the train samples")
     inputs = _singles(train), _singles(test)
     tasks = [(*inputs, truth[:, k], truth_test[:, k], estimator, seed) for k in np.flatnonzero(varies)]
-    fits = side_by_side(_fitted, tasks, classes[varies].tolist(), told)
+    fits = fit_in_parallel(_fitted, tasks, classes[varies].tolist(), progress)
     importances, accuracies_train, accuracies = (np.array(column) for column in zip(*fits, strict=True))
     sizes = {"train": len(train), "test": len(test)}
     return _result(importances, accuracies_train, accuracies, varies, sizes)

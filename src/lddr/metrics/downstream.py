@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from lddr.errors import UserError
 from lddr.metrics.dci import Estimator, boosted
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Result, Seed, Tell, UndefinedError, metric, side_by_side
+from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
 
 LearnerName = Literal["logistic", "boosting"]
 How = tuple[LearnerName, int, bool, Estimator]  # the seed of boosting, whether folds are stratified, whose trees
@@ -69,7 +69,7 @@ def downstream(
     seed: Seed = 0,  # of the boosting; logistic regression draws nothing
     stratified: bool = False,  # the folds of logistic regression
     estimator: Estimator = "published",  # of the boosting, as for DCI
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> DownstreamResult:
     """Mean test accuracy of a classifier per factor, from few and from many labels; and their ratio, the efficiency.
 
@@ -88,7 +88,7 @@ def downstream(
         raise UndefinedError(
             f"the train sample has {len(train[0])} samples, fewer than the smallest size, {left_out[0]}"
         )
-    accuracy = _accuracies(train, test, fitted, (learner, seed, stratified, estimator), told)
+    accuracy = _accuracies(train, test, fitted, (learner, seed, stratified, estimator), progress)
     varies = (train[1] != train[1][0]).any(axis=0)
     means = dict(zip(fitted, accuracy[:, varies].mean(axis=1).tolist(), strict=True))
     return DownstreamResult(
@@ -115,7 +115,7 @@ def _accuracies(
     test: tuple[Floats, Whole],
     sizes: tuple[int, ...],
     how: How,
-    told: Tell | None,
+    progress: Progress | None,
 ) -> Floats:
     """(sizes, factors); the longest fits start first, so that no core waits for one at the end."""
     pairs = [(size, factor) for size in sizes for factor in range(train[1].shape[1])]
@@ -123,7 +123,7 @@ def _accuracies(
     costs = np.array([size * len(np.unique(train[1][:size, factor])) for size, factor in pairs])
     order = np.argsort(-costs, kind="stable")
     accuracy = np.empty(len(tasks))
-    accuracy[order] = side_by_side(accuracy_of, [tasks[task] for task in order], costs[order].tolist(), told)
+    accuracy[order] = fit_in_parallel(accuracy_of, [tasks[task] for task in order], costs[order].tolist(), progress)
     return accuracy.reshape(len(sizes), -1)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Count, Result, Tell, metric
+from lddr.metrics.metric import Count, Progress, Result, metric
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ def elbo(
     batch_size: Count = BATCH_SIZE,
     draws: Count = DRAWS,
     sampling: Sampling = "training",
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> ElboResult:
     """Evidence lower bound in nats per image, from samples of the posteriors; no labels are needed.
 
@@ -45,7 +45,7 @@ def elbo(
     category for each discrete latent, which gives a lower bound of log p(x) for every model, up to the sampling error.
     """
     found = bounds(
-        trained.vae, trained.config.training.steps, dataset, seed, batches, batch_size, draws, sampling, told
+        trained.vae, trained.config.training.steps, dataset, seed, batches, batch_size, draws, sampling, progress
     )
     sampled, noiseless, kl = found["elbo"], found["elbo_noiseless"], found["kl"]
     return ElboResult(sampled, reconstruction=-sampled - kl, kl=kl, noiseless=noiseless)
@@ -60,7 +60,7 @@ def bounds(
     batch_size: int = BATCH_SIZE,
     draws: int = DRAWS,
     sampling: Sampling = "training",
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, float]:
     """Scores of a model after its `steps` of training, in nats per image; images and noise depend on the seed alone.
 
@@ -90,8 +90,8 @@ def bounds(
             sampled = sampled_errors(vae, images, noise.to(device), scale, hard).mean()
         sums += torch.stack([*errors, sampled]).cpu().double()
         shown.append(here)
-        if told is not None:
-            told(1 / batches)
+        if progress is not None:
+            progress(1 / batches)
     reconstruction, kl, sampled_error = (sums / batches).tolist()
     everything = torch.cat(shown)
     trivial, contrast = likelihood.of_mean(everything.to(device)), likelihood.contrast(everything.to(device))

@@ -9,7 +9,7 @@ import numpy as np
 from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
-from lddr.metrics.metric import Count, Result, Tell, UndefinedError, metric
+from lddr.metrics.metric import Count, Progress, Result, UndefinedError, metric
 from lddr.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def gap(
     batches: Count = 1000,
     batch_size: Count = 64,
     variant: Literal["paper", "authors"] = "paper",
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> GapResult:
     """What a discrete model loses when latents are rounded: |ELBO_ST - ELBO|; "authors" compares training losses.
 
@@ -61,7 +61,7 @@ def gap(
     if not trained.is_discrete:
         raise UndefinedError(f"{trained.vae.latent.title} latents have no values to round to")
     if variant == "paper" and dataset.is_fixed:
-        return _result(_looked_up(trained, dataset, seed, batches, batch_size, told), trained)
+        return _result(_looked_up(trained, dataset, seed, batches, batch_size, progress), trained)
     penalty, extra = None, 0.0
     if variant == "authors":
         from lddr.training.trainer import reconstruction_weight
@@ -71,13 +71,13 @@ def gap(
     rows = []  # where the model is, read at the end
     for number in range(batches):
         rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
-        if told is not None:
-            told(1 / batches)
+        if progress is not None:
+            progress(1 / batches)
     return _result(np.stack([row.cpu().double().numpy() for row in rows]), trained)
 
 
 def _looked_up(
-    trained: "Trained", dataset: Dataset, seed: int, batches: int, batch_size: int, told: Tell | None
+    trained: "Trained", dataset: Dataset, seed: int, batches: int, batch_size: int, progress: Progress | None
 ) -> Floats:  # (batches, images, 7)
     """The rows of all batches, from one look at each distinct image."""
     drawn = np.stack([dataset.space.sample(stream(seed, "gap", number), batch_size) for number in range(batches)])
@@ -86,8 +86,8 @@ def _looked_up(
     for first in range(0, len(distinct), batch_size):
         part = distinct[first : first + batch_size]
         rows.append(_batch(trained, dataset.images(part), None, 0.0))
-        if told is not None:
-            told(len(part) / len(distinct))
+        if progress is not None:
+            progress(len(part) / len(distinct))
     return np.concatenate([row.cpu().double().numpy() for row in rows])[places.reshape(drawn.shape)]
 
 

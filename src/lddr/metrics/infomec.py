@@ -15,7 +15,7 @@ from lddr.metrics.information import (
     histogram_facts,
     mutual_information,
 )
-from lddr.metrics.metric import Count, Result, Seed, Share, Tell, UndefinedError, metric, side_by_side
+from lddr.metrics.metric import Count, Progress, Result, Seed, Share, UndefinedError, fit_in_parallel, metric
 from lddr.metrics.modularity import ROUNDING
 from lddr.metrics.probe import probabilities, standardised
 
@@ -52,7 +52,7 @@ def infomec(
     active_range: Share = 0.05,
     iterations: Count = 100,
     seed: Seed = 0,
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> InfomecResult:
     """InfoM and InfoC are concentrations of I / H(factor), InfoE is 1 - H(factor | codes) / H(factor).
 
@@ -76,7 +76,7 @@ def infomec(
     symbols = _symbols(values, estimator, num_bins)
     options = {"neighbours": num_neighbours, "iterations": iterations, "seed": seed}
     tasks = [(symbols, *inputs, column, wanted, options) for column, wanted in zip(truth.T, asked.T, strict=True)]
-    found = side_by_side(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], told)
+    found = fit_in_parallel(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], progress)
     active = _active(values, 0.0 if estimator == "categories" else active_range)
     information = np.stack([column for column, _ in found], axis=1)
     sizes = histogram_facts(values) if estimator == "binned" else {"samples": len(values)}

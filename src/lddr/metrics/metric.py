@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
-from inspect import getdoc, signature
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -20,9 +19,38 @@ from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
 from lddr.settings import Rule
 
+# types of settings, with their limits
+Count = Annotated[int, {"at_least": 1}]
+Seed = Annotated[int, {"at_least": 0, "at_most": 2**32 - 1}]
+NotNegative = Annotated[float, {"at_least": 0}]
+Positive = Annotated[float, {"above": 0}]
+Share = Annotated[float, {"at_least": 0, "at_most": 1}]
+
 Draws = dict[str, Indices]  # part → image indices, of any shape
+Progress = Callable[[float], None]  # called with the share of a metric's work that has just been finished
+MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
+Names = str | Iterable[str] | None  # "quick", "all", comma-separated names, or a list; None is quick
 
 DIRECT = 20_000_000  # up to this many images, a table indexed by image is small enough to be preferred over searching
+FEW_SAMPLES = 1_000  # published scores use 10,000 and more
+QUICK_SECONDS = 10.0
+SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's six, in its order
+
+
+class UndefinedError(UserError):
+    """A metric is undefined here; the message says why."""
+
+
+class FewSamplesWarning(UserWarning):
+    """A score is based on too few samples to be meaningful."""
+
+
+def few_samples_warning(sizes: Mapping[str, Any]) -> str | None:
+    """Return the caveat for a score from this many samples; None if they are enough."""
+    count = sizes.get("samples", sizes.get("train", FEW_SAMPLES) + sizes.get("test", FEW_SAMPLES))
+    if count >= FEW_SAMPLES:
+        return None
+    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and vary by chance"
 
 
 class EncodedImages:
@@ -42,7 +70,7 @@ class EncodedImages:
 
     def samples(self, draws: Draws) -> dict[str, Sample]:
         """Return the samples of a metric, by part."""
-        return {part: Sample(numbers, self) for part, numbers in draws.items()}
+        return {part: Sample(indices, self) for part, indices in draws.items()}
 
 
 @dataclass(frozen=True)
@@ -52,8 +80,8 @@ class Sample:
     indices: Indices  # (…)
     table: EncodedImages
 
-    def __getitem__(self, part: Any) -> Sample:
-        return Sample(self.indices[part], self.table)
+    def __getitem__(self, rows: Any) -> Sample:
+        return Sample(self.indices[rows], self.table)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -69,118 +97,26 @@ class Sample:
         return self.table.space.factors_of(self.indices)
 
 
-FEW = 1_000  # samples; published scores use 10,000 and more
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-# types of settings, with their limits
-Count = Annotated[int, {"at_least": 1}]
-Seed = Annotated[int, {"at_least": 0, "at_most": 2**32 - 1}]
-NotNegative = Annotated[float, {"at_least": 0}]
-Positive = Annotated[float, {"above": 0}]
-Share = Annotated[float, {"at_least": 0, "at_most": 1}]
-
-
-class FewSamplesWarning(UserWarning):
-    """A score is based on too few samples to be meaningful."""
-
-
-def of_few_samples(sizes: Mapping[str, Any]) -> str | None:
-    """Return the caveat for a score from this many samples; None if they are enough."""
-    count = sizes.get("samples", sizes.get("train", FEW) + sizes.get("test", FEW))
-    return f"from {count} samples; scores of fewer than {FEW} are biased and vary by chance" if count < FEW else None
-
-
-def rules_of(function: Callable) -> dict[str, Rule]:
-    """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
-
-    The annotation gives the range, such as `Count`, or the choices, with a `Literal`.
-    """
-    known = inspect.signature(function).parameters.values()
-    return {each.name: _rule(each) for each in known if each.default not in (None, each.empty)}
-
-
-def _rule(parameter: inspect.Parameter) -> Rule:
-    annotation, kind = parameter.annotation, type(parameter.default)
-    choices = get_args(annotation) if get_origin(annotation) is Literal else ()
-    limits = annotation.__metadata__[0] if get_origin(annotation) is Annotated else {}
-    return Rule(parameter.default, "", kind, choices=choices, **limits)
-
-
-def with_settings(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Wrap a function so that it refuses settings out of range, and so that its result contains all settings."""
-    signature, rules, name = inspect.signature(function), rules_of(function), function.__name__
-
-    @wraps(function)
-    def called(*values: _P.args, **named: _P.kwargs) -> _R:
-        bound = signature.bind(*values, **named)
-        bound.apply_defaults()
-        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
-        bound.arguments.update(settings)
-        result: Any = function(*bound.args, **bound.kwargs)
-        if few := of_few_samples(result.settings):
-            warnings.warn(f"{name}: {few}", FewSamplesWarning, stacklevel=2)
-        return replace(result, settings=settings | result.settings)
-
-    return called
-
-
-T = TypeVar("T")
-
-
-def cores(jobs: int) -> AbstractContextManager:
-    """Let fits run on this many cores (-1: all)."""
-    from joblib import parallel_config
-
-    check_jobs(jobs)
-    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)
-
-
-def check_jobs(jobs: int) -> None:
-    if jobs != -1 and jobs < 1:
-        raise UserError(f"jobs must be at least 1, or -1 for all cores, not {jobs}")
-
-
-def side_by_side(
-    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], told: Tell | None = None
-) -> list[T]:
-    """Return `fit(*task)` for every task, in order; `told` is called with each finished task's share of the `costs`."""
-    from joblib import Parallel, delayed
-
-    results, total = [], sum(costs) or 1.0
-    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in tasks)
-    for result, cost in zip(fits, costs, strict=True):
-        results.append(result)
-        if told is not None:
-            told(cost / total)
-    return results
-
-
-def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
-    """Fit with one thread: otherwise, the last digits of sums would depend on the number of threads."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return fit(*task)
-
-
 Samples = Mapping[str, Sample]  # by part
-Tell = Callable[[float], None]  # called with the share of a metric's work that has just been finished
-QUICK = 10.0  # seconds
-
-
-class UndefinedError(UserError):
-    """A metric is undefined here; the message says why."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The headline score and its settings; metrics add further results."""
+    """The result of a metric; metrics add further attributes.
+
+    Attributes
+    ----------
+    score : float
+        The headline number.
+    settings : dict
+        Every setting that the score depends on.
+    bootstrap : dict or None
+        The intervals of `lddr.evaluate(…, bootstrap=200)`.
+    """
 
     score: float
     settings: dict[str, Any] = field(default_factory=dict, kw_only=True)
-    bootstrap: dict[str, Any] | None = field(default=None, kw_only=True)  # intervals, if requested
+    bootstrap: dict[str, Any] | None = field(default=None, kw_only=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, for a file; matrices become lists of rows."""
@@ -199,16 +135,23 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Metric:
-    """A function with its settings, which are the published ones unless `with_settings` changed some."""
+    """A registered metric with its settings, which are the published ones unless `with_settings` changed some.
+
+    `needs` is the input that it is computed from: "codes" of plain samples, so that arrays from any source will do;
+    "interventions", images sampled with one factor fixed, for which the dataset is needed; or the "model" itself.
+    `labels` says whether it needs ground-truth factors.
+    """
 
     name: str
     title: str
     function: Callable[..., Result]
-    settings: dict[str, Any]
+    needs: Literal["codes", "interventions", "model"]
+    labels: bool
     rules: dict[str, Rule]
-    counts: Mapping[str, Any]  # part → the published number of images, or a function of the settings that returns it
+    settings: dict[str, Any]
+    sizes: Mapping[str, Any]  # part → the published number of images, or a function of the settings that returns it
     drawn: Callable[..., Draws] | None
-    inputs: Callable[[Samples], Sequence[Any]] | None
+    inputs: Callable[[Samples], Sequence[Any]]
     fixed: dict[str, Any]  # arguments that are not settings
     is_task: bool
     seconds: float
@@ -216,37 +159,15 @@ class Metric:
     @property
     def is_quick(self) -> bool:
         """Whether it takes seconds, encoding included."""
-        return self.needs == "codes" and self.seconds <= QUICK
-
-    @property
-    def needs(self) -> Literal["codes", "interventions", "model"]:
-        """The input that it is computed from.
-
-        "codes" of plain samples, so that arrays from any source will do; "interventions", images sampled with one
-        factor fixed, for which the dataset is needed; or the "model" itself.
-        """
-        return "codes" if self.counts else "interventions" if self.drawn else "model"
-
-    @property
-    def labels(self) -> bool:
-        """Whether it needs ground-truth factors."""
-        return self.needs == "interventions" or any(name.startswith("factors") for name in self._parameters)
-
-    @property
-    def about(self) -> str:
-        """A description in one sentence."""
-        return (getdoc(self.function) or "").partition("\n")[0]
-
-    @property
-    def _parameters(self) -> list[str]:
-        return list(signature(self.function).parameters)
+        return self.needs == "codes" and self.seconds <= QUICK_SECONDS
 
     @property
     def parts(self) -> dict[str, int]:
         """The number of images of each plain sample of this metric."""
-        own = self.settings
-        counts = {part: count(own) if callable(count) else own[part] for part, count in self.counts.items()}
-        return {part: count for part, count in counts.items() if count}
+        sizes = {
+            part: size(self.settings) if callable(size) else self.settings[part] for part, size in self.sizes.items()
+        }
+        return {part: size for part, size in sizes.items() if size}
 
     def with_settings(self, **changes: Any) -> Metric:
         """Return a copy with other settings; unknown settings and values out of range are refused."""
@@ -262,30 +183,24 @@ class Metric:
             return {part: space.sample(generator, count) for part, count in self.parts.items()}
         return self.drawn(space, generator, **{name: self.settings[name] for name in rules_of(self.drawn)})
 
-    def score(self, samples: Samples, told: Tell | None = None) -> Result:
+    def score(self, samples: Samples, progress: Progress | None = None) -> Result:
         """Compute the result from the sampled images."""
         if self.needs == "model":
             raise UndefinedError(f"{self.title} needs the model itself: use lddr evaluate RUN")
-        return self(self.inputs(samples) if self.inputs else self._looked_up(samples), told)
+        return self.compute(self.inputs(samples), progress)
 
-    def _looked_up(self, samples: Samples) -> list[Any]:
-        """Return the codes and factors that are parameters of the function; None for a part without samples."""
-        wanted = [name.partition("_") for name in self._parameters if name.startswith(("codes", "factors"))]
-        return [getattr(samples.get(part or "samples"), kind, None) for kind, _, part in wanted]
-
-    def __call__(self, inputs: Sequence[Any], told: Tell | None = None) -> Result:
-        """Call the function with these inputs and settings; `told` receives the progress if that is supported."""
-        given = self.settings | self.fixed | {"told": told}
-        result = self.function(
-            *inputs, **{name: given[name] for name in self._parameters[len(inputs) :] if name in given}
-        )
-        return replace(result, settings=self.settings | result.settings)
+    def compute(self, inputs: Sequence[Any], progress: Progress | None = None) -> Result:
+        """Call the function with these inputs and the settings, which are known to be in range."""
+        given = self.settings | self.fixed | {"progress": progress}
+        names = list(inspect.signature(self.function).parameters)[len(inputs) :]
+        return inspect.unwrap(self.function)(*inputs, **{name: given[name] for name in names if name in given})
 
 
 metrics: Registry[Metric] = Registry("metric", homes=("lddr.metrics",))
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Result)
+T = TypeVar("T")
 
 
 def metric(
@@ -299,70 +214,126 @@ def metric(
     seconds: float = 0.1,
     **fixed: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register the decorated function as a metric. Inputs come first; parameters with a default are settings.
+    """Register the decorated function as a metric. Its inputs come first; parameters with a default are settings.
 
-    `parts` are the plain samples it needs: part → the published number of images, which is a setting, too. Its inputs
-    are then named codes_PART and factors_PART; plain `codes` and `factors` are those of the part "samples".
-    Alternatively, `draw(space, generator, …)` samples with fixed factors; its parameters with a default are settings,
-    and `inputs(samples)` makes the inputs from its samples. With neither, the inputs are `trained`, `dataset` and
-    `seed`.
-    `is_task` marks downstream tasks, which do not measure disentanglement; `seconds` is roughly how long it takes on
-    one core with the published settings; `fixed` are arguments that are not settings.
+    Parameters
+    ----------
+    name, title : str
+        The name on the command line, and the title in tables and figures.
+    parts : mapping, optional
+        The plain samples that it needs: part → the published number of images, which is a setting, too. The inputs
+        are then called `codes_PART` and `factors_PART`; plain `codes` and `factors` are those of the part "samples".
+    draw, inputs : callable, optional
+        Instead of `parts`: `draw(space, generator, …)` samples images with fixed factors (its parameters with a default
+        are settings), and `inputs(samples)` makes the function's inputs from their codes. With neither `parts` nor
+        `draw`, the inputs are `trained`, `dataset` and `seed`.
+    is_task : bool
+        Whether it is a downstream task, which does not measure disentanglement.
+    seconds : float
+        Roughly how long it takes on one core with the published settings.
+    **fixed
+        Arguments of the function that are not settings.
+
+    Returns
+    -------
+    callable
+        The decorator. A decorated function checks its settings and adds them to its result.
+
+    See docs/adding-a-part.md for an example.
     """
 
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        checked = function if hasattr(function, "__wrapped__") else with_settings(function)
-        sizes = {part: count for part, count in (parts or {}).items() if not callable(count)}
-        rules = {part: Rule(count, "", int, at_least=min(1, count)) for part, count in sizes.items()}
-        rules |= (rules_of(draw) if draw else {}) | rules_of(checked)
+        public = function if hasattr(function, "__wrapped__") else _with_settings(function)
+        names = [each.partition("_") for each in inspect.signature(function).parameters]
+        wanted = [(kind, part or "samples") for kind, _, part in names if kind in ("codes", "factors")]
+
+        def codes_and_factors(samples: Samples) -> list[Any]:
+            return [getattr(samples.get(part), kind, None) for kind, part in wanted]
+
+        sizes = {part: size for part, size in (parts or {}).items() if not callable(size)}
+        rules = {part: Rule(size, "", int, at_least=min(1, size)) for part, size in sizes.items()}
+        rules |= (rules_of(draw) if draw else {}) | rules_of(public)
         rules = {key: rule for key, rule in rules.items() if key not in fixed}
-        published = {key: rule.default for key, rule in rules.items()}
-        known = Metric(name, title, checked, published, rules, parts or {}, draw, inputs, fixed, is_task, seconds)
-        metrics.register(name)(known)
-        return checked
+        metrics.register(name)(
+            Metric(
+                name,
+                title,
+                public,
+                needs="codes" if parts else "interventions" if draw else "model",
+                labels=draw is not None or any(kind == "factors" for kind, _ in wanted),
+                rules=rules,
+                settings={key: rule.default for key, rule in rules.items()},
+                sizes=parts or {},
+                drawn=draw,
+                inputs=inputs or codes_and_factors,
+                fixed=fixed,
+                is_task=is_task,
+                seconds=seconds,
+            )
+        )
+        return public
 
     return register
 
 
-SIX_METRICS = ("beta_vae", "factor_vae", "mig", "dci", "modularity", "sap")  # the paper's six, in its order
+def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a metric for direct calls: it refuses settings out of range, and its result contains all settings."""
+    signature, rules, name = inspect.signature(function), rules_of(function), function.__name__
 
-Chosen = Mapping[str, Metric]
-MetricSettings = Mapping[str, Mapping[str, Any]]  # metric → setting → value
-Names = str | Iterable[str] | None  # "quick", "all", comma-separated names, or a list; None is quick
+    @wraps(function)
+    def checked(*values: P.args, **named: P.kwargs) -> R:
+        bound = signature.bind(*values, **named)
+        bound.apply_defaults()
+        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
+        bound.arguments.update(settings)
+        result = function(*bound.args, **bound.kwargs)
+        if few := few_samples_warning(result.settings):
+            warnings.warn(f"{name}: {few}", FewSamplesWarning, stacklevel=2)
+        return replace(result, settings=settings | result.settings)
+
+    return checked
 
 
-def configured(names: Names = None, settings: MetricSettings | None = None) -> dict[str, Metric]:
+def rules_of(function: Callable) -> dict[str, Rule]:
+    """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
+
+    The annotation gives the range, such as `Count`, or the choices, with a `Literal`.
+    """
+    rules = {}
+    for each in inspect.signature(function).parameters.values():
+        if each.default not in (None, each.empty):
+            kind = get_origin(each.annotation)
+            choices = get_args(each.annotation) if kind is Literal else ()
+            limits = each.annotation.__metadata__[0] if kind is Annotated else {}
+            rules[each.name] = Rule(each.default, "", type(each.default), choices=choices, **limits)
+    return rules
+
+
+def choose_metrics(names: Names = None, settings: MetricSettings | None = None) -> dict[str, Metric]:
     """Return the selected metrics, with changed settings; "quick" also includes metrics whose settings are given."""
     changes = settings or {}
-    wanted = named(names)
     if names is None or names == "quick":
-        wanted = [name for name in metrics if name in wanted or name in changes]
-    strangers = [name for name in changes if name not in wanted]
-    if strangers:
-        raise UserError(f"settings for {strangers[0]}, which is not among the metrics: {', '.join(wanted)}")
+        wanted = [name for name in metrics if metrics[name].is_quick or name in changes]
+    elif names == "all":
+        wanted = list(metrics)
+    else:
+        given = names.split(",") if isinstance(names, str) else names
+        wanted = list(dict.fromkeys(name.strip() for name in given if name.strip()))
+        if isinstance(names, str) and not wanted:  # a study may have no scores
+            raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
+    for name in changes:
+        if name not in wanted:
+            raise UserError(f"settings for {name}, which is not among the metrics: {', '.join(wanted)}")
     return {name: metrics[name].with_settings(**changes.get(name, {})) for name in wanted}
 
 
-def measures() -> list[str]:
+def disentanglement_metrics() -> list[str]:
     """Return the metrics that compare codes with factors: the paper's six, then all others."""
     others = [name for name in metrics if metrics[name].labels and not metrics[name].is_task]
     return list(dict.fromkeys([*SIX_METRICS, *others]))
 
 
-def named(names: Names) -> list[str]:
-    """Return the selected names of metrics."""
-    if names is None or names == "quick":
-        return [name for name in metrics if metrics[name].is_quick]
-    if names == "all":
-        return list(metrics)
-    given = names.split(",") if isinstance(names, str) else names
-    wanted = [name.strip() for name in given if name.strip()]
-    if isinstance(names, str) and not wanted:  # a study may have no scores
-        raise UserError(f"no metric is named; say quick, all or some of: {', '.join(metrics)}")
-    return list(dict.fromkeys(wanted))
-
-
-def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
+def parse_metric_settings(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Parse METRIC.SETTING=VALUE into nested dictionaries, with each value in the type of its setting."""
     settings: dict[str, dict[str, Any]] = {}
     for change in changes:
@@ -370,28 +341,55 @@ def parsed(changes: Iterable[str]) -> dict[str, dict[str, Any]]:
         name, dot, setting = where.partition(".")
         if not equals or not dot:
             raise UserError(f"expected METRIC.SETTING=VALUE, such as dci.estimator=fast, not {change!r}")
-        given = value.split(",") if isinstance(metrics[name].settings.get(setting), tuple) else value
-        settings.setdefault(name, {})[setting] = metrics[name].with_settings(**{setting: given}).settings[setting]
+        settings.setdefault(name, {})[setting] = metrics[name].with_settings(**{setting: value}).settings[setting]
     return settings
 
 
-def described() -> list[tuple[str, str, str, str]]:
+def metric_descriptions() -> list[tuple[str, str, str, str]]:
     """Return name, needs, description and published settings of every metric."""
     rows = []
     for name in metrics:
         metric = metrics[name]
-        needs = {"codes": "codes and factors" if metric.labels else "codes", "interventions": "the dataset"}
-        settings = ", ".join(f"{key} {in_words(value)}" for key, value in metric.settings.items())
-        rows.append((name, needs.get(metric.needs, "the model"), f"{metric.title}: {metric.about}", settings))
+        codes = "codes and factors" if metric.labels else "codes"
+        needs = {"codes": codes, "interventions": "the dataset", "model": "the model"}[metric.needs]
+        about = (inspect.getdoc(metric.function) or "").partition("\n")[0]
+        values = {
+            key: "/".join(map(str, value)) if isinstance(value, tuple) else value
+            for key, value in metric.settings.items()
+        }
+        rows.append(
+            (name, needs, f"{metric.title}: {about}", ", ".join(f"{key} {value}" for key, value in values.items()))
+        )
     return rows
 
 
-def in_words(value: Any) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+def fit_in_parallel(
+    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], progress: Progress | None = None
+) -> list[T]:
+    """Return `fit(*task)` for every task, in order; `progress` is called with each finished task's share of `costs`."""
+    from joblib import Parallel, delayed
+
+    results, total = [], sum(costs) or 1.0
+    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in tasks)
+    for result, cost in zip(fits, costs, strict=True):
+        results.append(result)
+        if progress is not None:
+            progress(cost / total)
+    return results
 
 
-def markdown_table() -> str:
-    """Return the table of docs/metrics.md."""
-    rows = [("name", "needs", "what it is", "settings"), ("---",) * 4]
-    rows += [(f"`{name}`", needs, about.replace("|", "\\|"), settings) for name, needs, about, settings in described()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
+    """Fit with one thread: otherwise, the last digits of sums would depend on the number of threads."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return fit(*task)
+
+
+def parallel_jobs(jobs: int) -> AbstractContextManager:
+    """Let fits run on this many cores (-1: all)."""
+    from joblib import parallel_config
+
+    if jobs != -1 and jobs < 1:
+        raise UserError(f"jobs must be at least 1, or -1 for all cores, not {jobs}")
+    return nullcontext() if jobs == 1 else parallel_config(n_jobs=jobs)

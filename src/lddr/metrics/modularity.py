@@ -14,7 +14,7 @@ from lddr.metrics.information import (
     histogram_facts,
     mutual_information_matrix,
 )
-from lddr.metrics.metric import Count, NotNegative, Result, Tell, UndefinedError, metric, side_by_side
+from lddr.metrics.metric import Count, NotNegative, Progress, Result, UndefinedError, fit_in_parallel, metric
 from lddr.metrics.probe import probabilities, standardised
 
 ROUNDING = 1e-12  # nats: less than this is rounding error, not information
@@ -68,7 +68,7 @@ def explicitness(
     factors_test: ArrayLike,
     regularisation: NotNegative = 1.0,
     iterations: Count = 100,
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> ExplicitnessResult:
     """2·AUC - 1 of linear classifiers of each value of a factor against the others, mean over values and factors.
 
@@ -79,7 +79,7 @@ def explicitness(
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     scaled = standardised(train, test)
     tasks = [(*scaled, left, right, regularisation, iterations) for left, right in zip(truth.T, asked.T, strict=True)]
-    areas = side_by_side(_area, tasks, [len(np.unique(column)) for column in truth.T], told)
+    areas = fit_in_parallel(_area, tasks, [len(np.unique(column)) for column in truth.T], progress)
     defined = [area for area in areas if area is not None]
     if not defined:
         raise UndefinedError("explicitness needs a factor that varies, and none of them does in the test sample")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Count, Positive, Result, Tell, metric
+from lddr.metrics.metric import Count, Positive, Progress, Result, metric
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -35,7 +35,7 @@ def pipe(
     learning_rate: Positive = 1e-4,
     apart: Literal["uniform", "marginals"] = "uniform",
     judge: Literal["published"] = "published",  # recorded with the score: older versions had a smaller one
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> PipeResult:
     """How little decodings of independently drawn latents differ from reconstructions: 2 · (1 - accuracy).
 
@@ -55,15 +55,15 @@ def pipe(
         optimizer.zero_grad()
         _loss(*_judged(network, trained, codes, others, slice(first, first + half))).backward()
         optimizer.step()
-        if told is not None:
-            told(half / (learned + tested))
+        if progress is not None:
+            progress(half / (learned + tested))
     right = 0.0
     network.eval()
     for first in range(learned, learned + tested, CHUNK):
         here = slice(first, min(first + CHUNK, learned + tested))
         right += _right(*_judged(network, trained, codes, others, here))
-        if told is not None:
-            told((here.stop - first) / (learned + tested))
+        if progress is not None:
+            progress((here.stop - first) / (learned + tested))
     accuracy = right / (2 * tested)
     return PipeResult(min(1.0, 2 * (1 - accuracy)), accuracy=accuracy)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Positive, Result, Seed, Tell, UndefinedError, metric, side_by_side
+from lddr.metrics.metric import Positive, Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
 from lddr.metrics.mig import two_largest
 
 SMALLEST = 1e-100  # codes below it are 0 to the classifier, whose solver never comes back from squares that vanish
@@ -29,7 +29,7 @@ def sap(
     factors_test: ArrayLike,
     regularisation: Positive = 0.01,
     seed: Seed = 0,
-    told: Tell | None = None,
+    progress: Progress | None = None,
 ) -> SapResult:
     """Gap of the two best test accuracies of a linear classifier on one latent, mean over the factors that vary.
 
@@ -46,7 +46,7 @@ def sap(
         (train[:, [latent]], truth[:, factor], test[:, [latent]], truth_test[:, factor], regularisation, seed)
         for latent, factor in pairs
     ]
-    fits = side_by_side(_accuracy, tasks, [float(classes[factor]) for _, factor in pairs], told)
+    fits = fit_in_parallel(_accuracy, tasks, [float(classes[factor]) for _, factor in pairs], progress)
     accuracy = np.zeros((train.shape[1], truth.shape[1]))
     accuracy[:, varies] = np.reshape(fits, (train.shape[1], len(varies)))
     first, second = two_largest(accuracy)

@@ -5,8 +5,8 @@ from typing import Any
 
 from lddr.console import TaskBars
 from lddr.data.dataset import Dataset
-from lddr.metrics.evaluate import Bootstrap, is_scored, scored
-from lddr.metrics.metric import MetricSettings, Names, configured, cores
+from lddr.metrics.evaluate import Options, is_scored, score_images
+from lddr.metrics.metric import MetricSettings, Names, choose_metrics, parallel_jobs
 from lddr.runs.folder import RunFolder
 
 
@@ -24,28 +24,22 @@ def evaluate_run(
     dataset: Dataset | None = None,
     device: str = "auto",
 ) -> dict[str, Any]:
-    """Score a finished run and keep every score in its scores.json as soon as it is known.
+    """Score a finished run and keep every score in its scores.json as soon as it is computed.
 
-    What is there with the same settings is not computed again.
+    Scores that are there with the same settings are not computed again.
     """
     from lddr.trained import Trained
 
-    run = RunFolder(folder)
-    there = run.scores
-    chosen, resampling = configured(names, settings), Bootstrap(bootstrap, seed)
+    run, options = RunFolder(folder), Options(seed, bins, bootstrap)
+    scores, chosen = run.scores, choose_metrics(names, settings)
     known = {} if force else run.metrics
-    missing = {
-        name: metric
-        for name, metric in chosen.items()
-        if not is_scored(known.get(name), metric, seed, bins, resampling.settings_of(metric))
-    }
+    missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, options)}
     if not missing:
-        return there
+        return scores
     run.check_writable()
     trained = Trained.load(folder).to(device)
     if dataset is not None:
         run.check(dataset)
-    images = dataset or run.dataset
-    with TaskBars(quiet) as bars, cores(jobs):
-        scored(images, trained.represent, missing, bins, bars, resampling, trained, keep=run.add_scores)
+    with TaskBars(quiet) as bars, parallel_jobs(jobs):
+        score_images(dataset or run.dataset, trained.represent, missing, options, bars, trained, keep=run.add_scores)
     return run.scores

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lddr.errors import UserError, unknown
-from lddr.metrics.metric import SIX_METRICS, MetricSettings, configured, metrics, parsed
+from lddr.metrics.metric import SIX_METRICS, MetricSettings, choose_metrics, metrics, parse_metric_settings
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 Scores = tuple[tuple[str, ...], MetricSettings]
@@ -28,9 +28,9 @@ def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
         raise UserError('set must be a list such as ["dci.estimator=fast"]')
     kept = {name: settings for name, settings in base.items() if name in names}
     try:
-        own = parsed(changes)
+        own = parse_metric_settings(changes)
         scoring = kept | {name: {**kept.get(name, {}), **settings} for name, settings in own.items()}
-        configured(names, scoring)
+        choose_metrics(names, scoring)
     except UserError as error:
         raise UserError(f"set: {error}") from error
     return tuple(names), scoring

@@ -16,7 +16,7 @@ from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
 from lddr.files import content_of, named, reading_untrusted
 from lddr.latents import latents
-from lddr.metrics.metric import Metric, MetricSettings, configured
+from lddr.metrics.metric import Metric, MetricSettings, choose_metrics
 from lddr.models import models
 from lddr.objectives import objectives
 from lddr.presets import PRESETS
@@ -50,7 +50,7 @@ class Study:
     @property
     def wanted(self) -> dict[str, Metric]:
         """The metrics with their settings."""
-        return configured(self.metrics, self.scoring)
+        return choose_metrics(self.metrics, self.scoring)
 
 
 def read_study(
