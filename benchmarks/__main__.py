@@ -10,7 +10,7 @@ app = SubcommandApp()
 
 @app.command(name="data")
 def bench_data(batches: int = 200, out: File = None) -> None:
-    """Images per second in batches of 64, ours beside one Python call per image, and the memory of each.
+    """Images per second in batches of 64, compared with one Python call per image, and the memory of each.
 
     Args:
         batches: How many batches of ours to time in each repeat.
@@ -24,7 +24,7 @@ def bench_data(batches: int = 200, out: File = None) -> None:
 
 @app.command(name="layers")
 def bench_layers(threads: int = 1, out: File = None) -> None:
-    """Where the time of a training step goes: every layer, forward and backward, beside the limit of multiplying alone.
+    """Where the time of a training step goes: every layer, forward and backward, compared with multiplying alone.
 
     Args:
         threads: CPU threads.
@@ -50,7 +50,7 @@ def bench_launch(out: File = None) -> None:
 
 @app.command(name="metrics")
 def bench_metrics(threads: int = 1, out: File = None) -> None:
-    """Encoding for all metrics, each distinct image once, beside the published way of every draw in batches of 16.
+    """Encoding for all metrics, each distinct image once, compared with every draw in batches of 16 (published).
 
     Args:
         threads: CPU threads.

@@ -1,4 +1,4 @@
-"""Batches of 64 from every dataset that is here, beside one Python call per image."""
+"""Batches of 64 from every dataset that is here, compared with one Python call per image."""
 
 import time
 from collections.abc import Callable

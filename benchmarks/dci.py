@@ -20,7 +20,7 @@ from lddr.timing import show
 SIZES = (3, 6, 40, 32, 32)  # those of dsprites
 TRAIN, TEST = 1_000, 1_000  # with the published sizes this would take hours
 FULL_TRAIN, FULL_TEST, FULL_LATENTS = 10_000, 5_000, 10  # the published sizes, for the speed of one factor
-SEEDS = (1, 2)  # of the published one, beside its own: scikit-learn breaks ties at random
+SEEDS = (1, 2)  # of the published one, in addition to its own: scikit-learn breaks ties at random
 STEPS = 400  # of the trained ones: some have learned little by then, and that is wanted
 SCORES = ("disentanglement", "completeness", "informativeness")
 
@@ -142,8 +142,8 @@ def noisy(values: Floats, generator: np.random.Generator, scale: float) -> Float
     return values + scale * generator.normal(size=values.shape)
 
 
-def turned(values: Floats, generator: np.random.Generator, degrees: float) -> Floats:
-    """The last two factors turned into each other, and a little noise."""
+def rotated(values: Floats, generator: np.random.Generator, degrees: float) -> Floats:
+    """Rotate the last two factors into each other and add a little noise."""
     angle = np.deg2rad(degrees)
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     return noisy(np.concatenate([values[:, :3], values[:, 3:] @ turn], axis=1), generator, 0.02)
@@ -180,8 +180,8 @@ SYNTHETIC: dict[str, Callable[[Floats, np.random.Generator], Floats]] = {
     "permuted, and a dead latent": lambda values, generator: np.insert(-values[:, ::-1], 2, 0, axis=1),
     "noise 0.05": partial(noisy, scale=0.05),
     "nothing but noise": lambda values, generator: generator.normal(size=values.shape),
-    "turned by 10°": partial(turned, degrees=10),
-    "turned by 45°": partial(turned, degrees=45),
+    "rotated by 10°": partial(rotated, degrees=10),
+    "rotated by 45°": partial(rotated, degrees=45),
     "mixed by a third": partial(mixed, share=0.33),
     "mixed wholly": partial(mixed, share=1.0),
     "mixed by a third, 64 values": lambda values, generator: quantised(mixed(values, generator, 0.33)),

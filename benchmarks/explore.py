@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOVES, OPENINGS, RUNS = 40, 10, 1000
 LIMITS = {"slider": 100.0, "open": 3000.0}  # milliseconds
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
-FLAGS += ["--disable-background-networking", "--disable-component-update"]  # it asks nobody but the explorer
+FLAGS += ["--disable-background-networking", "--disable-component-update"]  # it sends requests only to the explorer
 # from the event to the end of the frame that shows the new picture; then a frame of rest
 MOVE = """async place => {
   const slider = document.querySelectorAll(".latent input[type=range]")[0];

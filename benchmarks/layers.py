@@ -1,4 +1,4 @@
-"""Where the time of a step goes, layer by layer, beside what multiplying alone would take."""
+"""Where the time of a step goes, layer by layer, compared with multiplying alone."""
 
 from collections.abc import Callable
 from itertools import count
@@ -85,7 +85,7 @@ def _layers(trainer: Trainer, batches: Batches) -> dict[str, Part]:
     trainer.loss(batches.batch(0))
     for hook in hooks:
         hook.remove()
-    first = next(iter(seen))  # nobody asks for the gradient of the images, its third product
+    first = next(iter(seen))  # the gradient of the images, its third product, is not computed
     return {_title(name, each): _part(each, given, 2 + (name != first)) for name, (each, given) in seen.items()}
 
 

@@ -1,4 +1,4 @@
-"""Encoding for the whole suite of metrics, ours beside the published way, on the same model."""
+"""Encoding for the whole suite of metrics, compared with the published way, on the same model."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -10,7 +10,7 @@ from typing import Any
 from tyro.extras import SubcommandApp, get_parser
 
 HEAD = """# Commands
-Made from the parser. Every command also explains itself: `lddr train --help`. `lddr --version` tells the version,
+Made from the parser. Every command also explains itself: `lddr train --help`. `lddr --version` prints the version,
 `--debug` anywhere shows the traceback of an error, and [the shell completes
 them](faq.md#can-the-shell-complete-commands).
 """

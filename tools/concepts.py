@@ -22,8 +22,8 @@ VARIANCE = 0.01  # of every Gaussian posterior
 ANGLES = np.arange(0, 91, 1.0)
 
 
-def turned(factors: Floats, degrees: float) -> Floats:
-    """A perfect code, both factors spread evenly over [-1, 1], as a whole turned around 0."""
+def rotated(factors: Floats, degrees: float) -> Floats:
+    """Return a perfect code, both factors spread evenly over [-1, 1], rotated around 0."""
     values = 2 * factors / factors.max(axis=0) - 1
     angle = np.radians(degrees)
     return values @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
@@ -45,11 +45,11 @@ def pairs_used(codes: Floats, categories: int) -> int:
 def draw() -> bytes:
     space = load_dataset("circles").space
     factors = space.factors_of(np.arange(space.size)).astype(float)
-    codes = [turned(factors, angle) for angle in ANGLES]
+    codes = [rotated(factors, angle) for angle in ANGLES]
     whole = factors.astype(int)
     figure, (score, gaussian, discrete) = paneled(3, 3, (3.3, 2.9))
     _line(score, [mig(code, whole).score for code in codes], color=INK)
-    score.set(title="what turning spoils", ylabel="MIG")
+    score.set(title="MIG falls with rotation", ylabel="MIG")
     _line(gaussian, [gaussian_kl(code) for code in codes], color=colour("vae"))
     gaussian.set(title="Gaussian: it costs nothing", ylabel="KL, nats per image")
     for count, style in zip(CATEGORIES, "-:", strict=True):
@@ -62,7 +62,7 @@ def draw() -> bytes:
 
 def _line(axes: Axes, values: list[float] | list[int], **style: Any) -> None:
     axes.plot(ANGLES, values, linewidth=1.8, **style)
-    axes.set(xlabel="turned by, degrees", xticks=range(0, 91, 15), ylim=(0, 1.15 * max(values)))
+    axes.set(xlabel="rotation in degrees", xticks=range(0, 91, 15), ylim=(0, 1.15 * max(values)))
 
 
 if __name__ == "__main__":

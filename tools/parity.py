@@ -1,4 +1,4 @@
-"""Our scores beside plain implementations of the published definitions: `python tools/parity.py` writes docs/parity.md.
+"""Our scores compared with plain implementations of their definitions: `python tools/parity.py` writes docs/parity.md.
 
 `--published` computes all values anew first, ours and the others, and keeps them in tests/metrics/parity/values.json.
 """

@@ -7,7 +7,7 @@ What `import lddr` offers, from the docstrings. Names are imported when they are
 METRICS = """
 ## Metrics
 A metric is a function of codes (samples, latents) and factors (samples, factors) whose result has a `.score`.
-[Scores](metrics.md) tells what each means and needs.
+[Scores](metrics.md) explains what each means and needs.
 
 """
 PARTS = """

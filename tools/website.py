@@ -96,7 +96,7 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
         return markdown
     origin, folder = _origin(page.file.src_uri), PurePosixPath(page.file.src_uri).parent
 
-    def mended(found: re.Match[str]) -> str:
+    def relinked(found: re.Match[str]) -> str:
         image, label, link, place = found.groups()
         path = _target(origin.parent, link)
         if path.is_dir():
@@ -106,7 +106,7 @@ def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
         return f"{image}[{label}]({os.path.relpath(_place(path), folder)}{place or ''})"
 
     parts = _FENCED.split(markdown)
-    return "".join(part if number % 2 else _LINK.sub(mended, part) for number, part in enumerate(parts))
+    return "".join(part if number % 2 else _LINK.sub(relinked, part) for number, part in enumerate(parts))
 
 
 def on_post_build(config: Any) -> None:

@@ -9,7 +9,7 @@ def test_every_layer_has_its_share_of_the_multiplications_and_the_rest_none():
     limits = {name.split(": ")[-1].split(" (")[0]: row["limit"] for name, row in rows.items()}
     unit = limits["head.0"] / (3 * 1024 * 256)  # the time of one multiplication
     by_hand = {
-        "convolutions.0": 2 * 32**2 * 16 * 32,  # nobody asks for the gradient of the images
+        "convolutions.0": 2 * 32**2 * 16 * 32,  # the gradient of the images is not computed
         "convolutions.1": 3 * 16**2 * 16 * 32 * 32,
         "convolutions.3": 3 * 4**2 * 16 * 64 * 64,
         "stem.0": 3 * 10 * 256,

@@ -18,7 +18,7 @@ def test_the_operations_of_a_step_by_hand():
         32**2 * 16 * 32 + 16**2 * 16 * 32 * 32 + 8**2 * 16 * 32 * 64 + 4**2 * 16 * 64 * 64 + 1024 * 256 + 256 * 640
     )
     decoder = 10 * 256 + 256 * 1024 + 16 * (4**2 * 64 * 64 + 8**2 * 64 * 32 + 16**2 * 32 * 32 + 32**2 * 32)
-    first = 32**2 * 16 * 32  # nobody asks for the gradient of the images
+    first = 32**2 * 16 * 32  # the gradient of the images is not computed
     expected = 2 * 64 * (3 * (encoder + decoder) - first)
     assert abs(bench.operations("dvae", "dsprites") / expected - 1) < 0.01
 
