@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import track
 
 from lddr.data.dataset import Dataset, datasets, stream
+from lddr.data.drawn.circles import CORNERS
 from lddr.data.load import load_dataset
-from lddr.data.rendered.circles import CORNERS
 from lddr.timing import in_fresh_process, interleaved, resident_megabytes, show
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -110,6 +111,15 @@ def check_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror}; free it or choose another place") from error
+
+
+def check_space(folder: Path, needed: int, what: str) -> None:
+    """Refuse to write more bytes than there is room for in a folder, before anything is written."""
+    from rich.filesize import decimal
+
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise UserError(f"{what} needs {decimal(needed)} in {folder}, where {decimal(free)} are free; make room there")
 
 
 def write_json(path: Path, content: object) -> None:

@@ -116,14 +116,14 @@ def shown_places(count: int) -> list[int]:
 def _draw_positions(axes: Axes) -> None:
     """Draw positions as training samples them."""
     from lddr.data.dataset import stream
-    from lddr.data.rendered.circles import HIGH, LOW
+    from lddr.data.drawn.circles import HIGH, LOW
 
     axes.plot(*stream(0, "figure").uniform(LOW, HIGH, (2, 2000)), "o", color=INK, markersize=0.9, alpha=0.6)
     axes.set(title="positions drawn", xlabel="x", ylabel="y", aspect="equal", **UNIT_SQUARE)
 
 
 def _draw_factor_grid(axes: Axes) -> None:
-    from lddr.data.rendered.circles import HIGH, LOW, VALUES
+    from lddr.data.drawn.circles import HIGH, LOW, VALUES
 
     draw_grid(axes, np.stack(np.meshgrid(*2 * [np.linspace(LOW, HIGH, VALUES)[GRID]], indexing="ij"), axis=-1))
     axes.set(title="grid of positions", xlabel="x", ylabel="y", **UNIT_SQUARE)
@@ -329,7 +329,7 @@ class Observations:
 @cache  # drawing the rooms takes seconds
 def observations() -> Observations:
     """Return four rooms, Gaussian codes that are equally good when rotated, and neighbouring categories on the grid."""
-    from lddr.data.rendered.rooms import Rooms
+    from lddr.data.drawn.rooms import Rooms
 
     rooms = Rooms(64)
     factors = np.array([(1, 5, 0, 6, 2 * shape, 3 + 8 * azimuth) for shape, azimuth in CORNERS])

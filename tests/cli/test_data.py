@@ -10,11 +10,10 @@ from PIL import Image
 
 from lddr.cli import main
 from lddr.data.dataset import datasets
-from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
-from lddr.data.official.dsprites import PATH, DSprites
+from lddr.data.official import Remote
+from lddr.data.official.dsprites import PATH, DSprites, drawn_sprites
 from lddr.data.official.shapes3d import Shapes3D
-from lddr.data.rendered.sprite_bits import drawn_sprites
 from lddr.files import alone
 
 

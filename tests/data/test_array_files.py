@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lddr.data import array_files as module
-from lddr.data.array_files import Hdf5Array, NpyArray, NpzArray, array_in
+from lddr.data.array_files import Hdf5Array, NumpyArray, array_in, arrays_in, names_in
 from lddr.errors import UserError
 
 SHAPE = (50, 6, 5)
@@ -42,8 +42,8 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("rows_at_once", [1, 7, 16, 50, 1000])
 @pytest.mark.parametrize("slab", [1, 10_000])
 def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHUNK", rows_at_once * IMAGES[0].nbytes)
-    monkeypatch.setattr(module, "SLAB", slab)
+    monkeypatch.setattr(module, "CHUNK_BYTES", rows_at_once * IMAGES[0].nbytes)
+    monkeypatch.setattr(module, "SLAB_BYTES", slab)
     array = array_in(path, "images")
     chunks = [chunk.copy() for chunk in array.chunks()]
     assert array.shape == SHAPE
@@ -53,12 +53,12 @@ def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypa
 
 def test_an_npy_file_is_one_array(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
-    array = NpyArray(tmp_path / "a.npy")
+    array = NumpyArray(tmp_path / "a.npy")
     assert (array.shape, array.dtype, array.key) == (SHAPE, np.uint8, "a.npy")
     np.testing.assert_array_equal(np.concatenate([chunk.copy() for chunk in array.chunks()]), IMAGES)
     (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-1])
     with pytest.raises(UserError, match=r"a\.npy: expected 50x6x5 uint8 under 'a\.npy', found 1499 bytes of data"):
-        NpyArray(tmp_path / "a.npy")
+        NumpyArray(tmp_path / "a.npy")
 
 
 def test_only_a_plain_npz_is_mapped_in_place(path: Path) -> None:
@@ -142,15 +142,15 @@ class Bomb:
 
 def test_pickled_objects_are_refused_and_not_loaded(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=np.array([Bomb()], dtype=object), fine=IMAGES)
-    with pytest.raises(UserError, match=r"expected the array 'images' to hold plain numbers in C order, found Python"):
-        NpzArray(tmp_path / "a.npz", "images")
-    NpzArray(tmp_path / "a.npz", "fine").expect(SHAPE)
+    with pytest.raises(UserError, match=r"expected the array 'images' to hold plain numbers, found Python"):
+        NumpyArray(tmp_path / "a.npz", "images")
+    NumpyArray(tmp_path / "a.npz", "fine").expect(SHAPE)
 
 
 def test_fortran_order_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", images=np.asfortranarray(IMAGES))
     with pytest.raises(UserError, match=r"in C order, found Fortran order"):
-        NpzArray(tmp_path / "a.npz", "images")
+        next(NumpyArray(tmp_path / "a.npz", "images").chunks())
 
 
 def npy_bytes(header: str, version: tuple[int, int] = (1, 0)) -> bytes:
@@ -168,7 +168,7 @@ def write_member(path: Path, content: bytes, compression: int = zipfile.ZIP_STOR
 @pytest.mark.parametrize("shape", ["(50, 6, 5)", "(50L, 6L, 5L)"])
 def test_old_headers_are_understood(tmp_path: Path, version: tuple[int, int], shape: str) -> None:
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n"
-    array = NpzArray(write_member(tmp_path / "a.npz", npy_bytes(header, version)), "images")
+    array = NumpyArray(write_member(tmp_path / "a.npz", npy_bytes(header, version)), "images")
     rows = array.mapped()
     assert rows is not None
     np.testing.assert_array_equal(rows.take(range(50)), IMAGES)
@@ -177,7 +177,7 @@ def test_old_headers_are_understood(tmp_path: Path, version: tuple[int, int], sh
 @pytest.mark.parametrize("content", [b"", b"no array", npy_bytes("garbage"), npy_bytes("{}", (9, 0))])
 def test_a_member_that_is_no_array_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(UserError, match=r"a.npz: expected an .npy array under 'images', found something else"):
-        NpzArray(write_member(tmp_path / "a.npz", content), "images")
+        NumpyArray(write_member(tmp_path / "a.npz", content), "images")
 
 
 @pytest.mark.parametrize("surplus", [-1, 1])
@@ -186,7 +186,7 @@ def test_more_or_less_data_than_the_header_says_is_refused(tmp_path: Path, surpl
     np.save(file, IMAGES)
     content = (file.getvalue() + b"x")[: len(file.getvalue()) + surplus]
     with pytest.raises(UserError, match=rf"expected 50x6x5 uint8 under 'images', found {1500 + surplus} bytes of data"):
-        NpzArray(write_member(tmp_path / "a.npz", content), "images")
+        NumpyArray(write_member(tmp_path / "a.npz", content), "images")
 
 
 def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
     content = (tmp_path / "a.npz").read_bytes()
     (tmp_path / "a.npz").write_bytes(content.replace(IMAGES[20].tobytes(), IMAGES[21].tobytes()))
     with pytest.raises(UserError, match=r"a.npz: expected a whole .npz archive, found a broken one \(Bad CRC"):
-        list(NpzArray(tmp_path / "a.npz", "images").chunks())
+        list(NumpyArray(tmp_path / "a.npz", "images").chunks())
 
 
 @pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 99)])  # encrypted; compressed in a way nobody knows
@@ -204,7 +204,7 @@ def test_unreadable_members_are_refused(tmp_path: Path, offset: int, value: int)
     content[content.rindex(b"PK\1\2") + offset] = value
     (tmp_path / "a.npz").write_bytes(content)
     with pytest.raises(UserError, match=r"a.npz: expected a whole .npz archive, found a broken one"):
-        NpzArray(tmp_path / "a.npz", "images")
+        NumpyArray(tmp_path / "a.npz", "images")
 
 
 def test_the_pickle_is_a_bomb() -> None:
@@ -216,7 +216,7 @@ def test_the_pickle_is_a_bomb() -> None:
 def test_a_shape_that_is_none_is_refused(tmp_path: Path, shape: str) -> None:
     header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n"
     with pytest.raises(UserError, match=r"a.npz: expected an .npy array under 'images', found something else"):
-        NpzArray(write_member(tmp_path / "a.npz", npy_bytes(header)), "images")
+        NumpyArray(write_member(tmp_path / "a.npz", npy_bytes(header)), "images")
 
 
 @pytest.mark.parametrize("kind", ["a.npz", "a.h5"])
@@ -240,9 +240,9 @@ def test_a_row_too_large_to_hold_is_refused(tmp_path: Path, kind: str) -> None:
             file.create_dataset("images", (2, 2**20, 2**20), np.uint8, chunks=(1, 256, 256))
     else:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("images.npy", "w") as file:
-            header = {"descr": "|u1", "fortran_order": False, "shape": (1, module.WIDEST + 1)}
+            header = {"descr": "|u1", "fortran_order": False, "shape": (1, module.WIDEST_ROW + 1)}
             np.lib.format.write_array_header_1_0(file, header)
-            for _ in range(module.WIDEST >> 20):
+            for _ in range(module.WIDEST_ROW >> 20):
                 file.write(bytes(1 << 20))
             file.write(b"0")
     with pytest.raises(UserError, match=rf"{kind}: expected rows of 1 to 268,435,456 bytes in the array 'images'"):
@@ -254,3 +254,41 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / kind)
         with pytest.raises(UserError, match=rf"{kind}: expected a whole .*\(no plain file\)"):
             array_in(tmp_path / kind, "images")
+
+
+NUMBERS, WORDS = np.arange(12).reshape(6, 2), np.array(["shape", "colour"])
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "a.npz", numbers=np.asfortranarray(NUMBERS), words=WORDS)
+    return tmp_path / "a.npz"
+
+
+def test_the_arrays_that_are_there_are_read(archive: Path) -> None:
+    found = arrays_in(archive, ("numbers", "words", "others"), "save it")
+    assert list(found) == ["numbers", "words"] == names_in(archive, "save it")
+    np.testing.assert_array_equal(found["numbers"], NUMBERS)
+    np.testing.assert_array_equal(found["words"], WORDS)
+
+
+def test_a_member_that_claims_more_than_the_archive_can_hold_is_refused(archive: Path) -> None:
+    header = io.BytesIO()
+    lie = {"descr": "<i8", "fortran_order": False, "shape": (10**8,)}
+    np.lib.format.write_array_header_1_0(header, lie)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("numbers.npy", header.getvalue())
+    content = bytearray(archive.read_bytes())
+    claimed = len(header.getvalue()) + 8 * 10**8
+    struct.pack_into("<I", content, content.rindex(b"PK\1\2") + 24, claimed)
+    archive.write_bytes(content)
+    with pytest.raises(UserError, match=rf"a\.npz: .*{claimed:,} bytes cannot come of it\); save it"):
+        arrays_in(archive, ("numbers",), "save it")
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("number", [0x110000, 0x1FFFFF, 2**32 - 1])
+def test_letters_that_are_none_are_refused(archive: Path, number: int, order: str) -> None:
+    np.savez(archive, words=np.array([65, number], f"{order}u4").view(f"{order}U1"))
+    with pytest.raises(UserError, match=r"a\.npz: expected a whole \.npz archive, found a broken one"):
+        arrays_in(archive, ("words",), "save it")

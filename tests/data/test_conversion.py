@@ -76,7 +76,7 @@ def test_a_file_too_short_for_its_rows_is_refused(tmp_path: Path) -> None:
 def test_rows_are_right_after_the_pages_were_let_go(
     mapped: MappedImages, images: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion, "KEPT", -(2**60))  # always too much
+    monkeypatch.setattr(conversion, "MOST_RESIDENT", -(2**60))  # always too much
     for _ in range(3):
         np.testing.assert_array_equal(mapped.take(range(600)), images)
 
@@ -164,8 +164,8 @@ def test_too_little_space_is_said_before_anything_is_written(
     cache: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(conversion.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
-    with pytest.raises(UserError, match=r"converting some once needs 6144 MB in .*arrays, where 5 MB are free"):
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=5_000_000))
+    with pytest.raises(UserError, match=r"converting some once needs 6.1 GB in .*arrays, where 5.0 MB are free"):
         converted("some", [source], 1, (500_000, 64, 64, 3), counted(np.zeros(1, np.uint8), calls))
     assert not calls
     assert visible(cache) == []

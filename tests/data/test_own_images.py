@@ -371,7 +371,7 @@ def test_factors_in_an_archive(tmp_path):
         ({"images": IMAGES.astype(float)}, "uint8 from 0 to 255 or floats from 0 to 1"),
         ({"images": IMAGES.astype(object)}, "plain numbers"),
         ({"images": IMAGES, "factors": np.zeros((5, 2), int)}, r"save it as \(6 images, factors\)"),
-        ({"images": IMAGES, "factors": np.full((6, 2), None)}, "holds object; save numbers or words"),
+        ({"images": IMAGES, "factors": np.full((6, 2), None)}, "plain numbers, found Python objects; save it"),
         ({"images": IMAGES, "factors": np.zeros((6, 2), int), "factor_names": ["a"]}, "2 distinct names"),
         ({"images": IMAGES, "factors": np.full((6, 2), np.nan)}, "the factor factor 0 has no known value"),
         ({"images": IMAGES, "factors": np.full((6, 2), np.inf)}, "infinite values"),

@@ -147,7 +147,7 @@ SHAPE = (6, 8, 8)
 
 
 def read_cache(folder: Path) -> None:
-    conversion._mapped_npy(folder / "some.npy", SHAPE).take(np.arange(6))
+    conversion.map_npy(folder / "some.npy", SHAPE).take(np.arange(6))
 
 
 READERS = (

@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image
 from scipy.io import savemat
 
-from lddr.data.archives import unpack
 from lddr.data.dataset import Dataset
+from lddr.data.download import unpack
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import cars3d, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites

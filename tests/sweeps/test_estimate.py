@@ -8,7 +8,7 @@ from lddr.cli.sweeps import _print_estimate
 from lddr.config import configure
 from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
-from lddr.data.rendered.sprite_bits import drawn_sprites
+from lddr.data.official.dsprites import drawn_sprites
 from lddr.metrics.metric import choose_metrics
 from lddr.sweeps import estimate as estimate_module
 from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in

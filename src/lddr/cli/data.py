@@ -12,7 +12,7 @@ from lddr.errors import UserError
 
 if TYPE_CHECKING:
     from lddr.data.dataset import Dataset
-    from lddr.data.official.base import Official
+    from lddr.data.official import Official
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 HEADINGS = ("name", "images", "shape", "factors", "from")
@@ -67,7 +67,7 @@ def _facts(kind: type["Dataset"]) -> tuple[str, ...]:
 
 
 def _here(kind: type["Dataset"]) -> str:
-    from lddr.data.official.base import Official
+    from lddr.data.official import Official
 
     found = kind.found() if issubclass(kind, Official) else []
     if found:
@@ -124,7 +124,7 @@ def download(
     from rich.filesize import decimal
 
     from lddr.data.download import bytes_left, fetch
-    from lddr.data.locations import download_folder
+    from lddr.data.official import download_folder
 
     folder = download_folder()
     remotes = dict.fromkeys(remote for kind in _official(names) for remote in kind.remotes)
@@ -153,14 +153,15 @@ def verify(names: Names) -> None:
     from rich.console import Console
 
     from lddr.console import table
-    from lddr.data.verification import findings
 
-    found = [finding for kind in _official(names) for finding in findings(kind)]
+    wrong: dict[str, None] = {}
     shown = table("dataset", "file", "verdict")
-    for finding in found:
-        shown.add_row(finding.dataset, str(finding.path), f"{'ok, ' * finding.is_right}{finding.words}")
+    for kind in _official(names):
+        for finding in kind.verify():
+            shown.add_row(kind.name, str(finding.path), f"{'ok, ' * finding.is_right}{finding.words}")
+            if not finding.is_right:
+                wrong[kind.name] = None
     Console().print(shown)
-    wrong = dict.fromkeys(finding.dataset for finding in found if not finding.is_right)
     if wrong:
         raise UserError(f"remove what is wrong and get it again with: lddr data download {' '.join(wrong)}")
 
@@ -201,7 +202,7 @@ def _agrees(question: str) -> bool:
 
 def _official(names: tuple[str, ...]) -> list[type["Official"]]:
     from lddr.data.dataset import datasets
-    from lddr.data.official.base import Official
+    from lddr.data.official import Official
 
     if not names:
         known = ", ".join(name for name in datasets if issubclass(datasets[name], Official))

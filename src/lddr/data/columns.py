@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lddr.arrays import as_array
-from lddr.data.array_files import WORDS, arrays_in
+from lddr.data.array_files import TEXT_KINDS, arrays_in
 from lddr.data.factors import UNKNOWN, Factor, FactorTable
 from lddr.errors import UserError
 from lddr.files import content_of, in_one_line, named, reading_untrusted
@@ -203,7 +203,7 @@ def factor_table(columns: Columns, count: int) -> FactorTable:
     """Return the factor space of `count` images; a factor's values are the sorted known entries of its column."""
     factors, numbers = [], [np.zeros((count, 0), np.int64)]
     for name, column in columns.items():
-        known = column != "" if column.dtype.kind in WORDS else column == column  # NaN is not equal to itself
+        known = column != "" if column.dtype.kind in TEXT_KINDS else column == column  # NaN is not equal to itself
         values, codes = np.unique(column[known], return_inverse=True)
         if not len(values):
             raise UserError(
@@ -310,7 +310,7 @@ def _names(names: NDArray | None, count: int) -> list[str]:
     if names is None:
         return [f"factor {number}" for number in range(count)]
     given = [str(name).encode("utf-8", "replace").decode() for name in _words(names).ravel().tolist()]
-    if names.ndim != 1 or names.dtype.kind not in WORDS or len(set(given)) != count or len(given) != count:
+    if names.ndim != 1 or names.dtype.kind not in TEXT_KINDS or len(set(given)) != count or len(given) != count:
         raise UserError(f"'factor_names' must be {count} distinct names, one per column of 'factors'")
     return given
 

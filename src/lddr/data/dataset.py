@@ -92,7 +92,7 @@ class Dataset(ABC):
         return f"<{self.name}: {self.space.size} images {'x'.join(map(str, self.image_shape))}, {self.space}>"
 
 
-datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.rendered", "lddr.data.official"))
+datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.drawn", "lddr.data.official"))
 for _variant in ("", "color_", "noisy_"):
     datasets.retire(f"{_variant}sprites", f"{_variant}dsprites")
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from PIL import Image
 
 from lddr.data import allowed_size, height_and_width
-from lddr.data.array_files import MappedImages, NpyArray, NpzArray, Rows, converted
+from lddr.data.array_files import MappedImages, NumpyArray, Rows, converted
 from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
 from lddr.data.dataset import Dataset, Images, content_of
 from lddr.data.pictures import (
@@ -180,7 +180,7 @@ class ArrayFile(Source):
 
     def __init__(self, path: Path) -> None:
         self.files = [path]
-        self._stored = NpyArray(path) if path.suffix == ".npy" else NpzArray(path, "images")
+        self._stored = NumpyArray(path, None if path.suffix == ".npy" else "images")
         found = arrangement(self._stored.shape)
         if found is None or not self._stored.shape[0]:
             form = "(images, height, width, 1, 3 or 4 channels)"
@@ -203,7 +203,7 @@ class ArrayFile(Source):
             yield images
 
     def columns(self) -> Columns:
-        return columns_of_npz(self.files[0], self.count) if isinstance(self._stored, NpzArray) else {}
+        return columns_of_npz(self.files[0], self.count) if self.files[0].suffix == ".npz" else {}
 
 
 class Header(NamedTuple):
@@ -242,7 +242,7 @@ def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
 
 
 def _picture_of_npy(file: Path) -> Image.Image:
-    stored = NpyArray(file)
+    stored = NumpyArray(file)
     found = arrangement((1, *stored.shape))
     if found is None:
         raise UserError(f"{file} has the shape {stored.shape}; save it as (height, width, 1, 3 or 4 channels)")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.arrays import as_array
 from lddr.console import LONG, TaskBars, clock
 from lddr.data import as_resolution
-from lddr.data.array_files import WORDS, arrays_in, names_in
+from lddr.data.array_files import TEXT_KINDS, arrays_in, names_in
 from lddr.data.columns import columns_of_arrays, factor_table, factor_table_of
 from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
@@ -468,7 +468,7 @@ def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
         if codes is None:
             names = in_one_line(", ".join(names_in(path, HOW))) or "nothing"
             raise UserError(f"there is no array 'codes', only: {names}; {HOW}")
-        if codes.ndim != 2 or codes.dtype.kind in WORDS or not codes.size:
+        if codes.ndim != 2 or codes.dtype.kind in TEXT_KINDS or not codes.size:
             raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
         return codes, factor_table(columns_of_arrays(found, len(codes), "samples"), len(codes))
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.data.official.base import Official
+from lddr.data.official import Official
 from lddr.errors import UserError
 
 SIZES = {

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from lddr.data.array_files import MappedImages, NpzArray, converted, described
+from lddr.data.array_files import MappedImages, array_in, converted, describe_array
 from lddr.data.dataset import datasets
-from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
-from lddr.data.official.base import SIDE, Official
+from lddr.data.official import SIDE, Official, Remote
 from lddr.files import damaged
 
 ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main"  # the owners', since April 2025
@@ -14,79 +13,59 @@ FORMER_ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_D
 
 
 def _space(colours: int, shapes: int) -> FactorGrid:
-    sizes = {
-        "colour": colours,
-        "shape": shapes,
-        "size": 2,
-        "camera height": 3,
-        "background": 3,
-        "horizontal axis": 40,
-        "vertical axis": 40,
-    }
-    return FactorGrid(tuple(Factor(name, size) for name, size in sizes.items()))
+    few = Factor("colour", colours), Factor("shape", shapes), Factor("size", 2)
+    place = Factor("camera height", 3), Factor("background", 3)
+    return FactorGrid((*few, *place, Factor("horizontal axis", 40), Factor("vertical axis", 40)))
 
 
 SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer and older file, by image count
 
 
 class MPI3D(Official):
-    """A robot arm holding an object; the length of the file tells which colours and shapes it shows."""
+    """A robot arm holding an object; the number of images in the file decides which colours and shapes it shows."""
 
-    title = "MPI3D"
     space = next(iter(SPACES.values()))
     image_shape = (SIDE, SIDE, 3)
 
     def _open(self, paths: list[Path]) -> MappedImages:
-        images = NpzArray(paths[0], "images")
-        self.space = _space_of(images)
+        images = array_in(paths[0], "images")
+        length = images.shape[0] if images.shape else 0
+        if length not in SPACES:
+            expected = " or ".join(describe_array((known, *self.image_shape)) for known in SPACES)
+            found = describe_array(images.shape, images.dtype)
+            raise damaged(paths[0], f"the array 'images' to be {expected}", found)
+        images.expect((length, *self.image_shape))
+        self.space = SPACES[length]
         return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
 
 
-def _space_of(images: NpzArray) -> FactorGrid:
-    """Return the factor space for the file's number of images; others are refused, as their indices would be wrong."""
-    length = images.shape[0] if images.shape else 0
-    if length not in SPACES:
-        expected = " or ".join(described((known, *MPI3D.image_shape)) for known in SPACES)
-        raise damaged(images.path, f"the array 'images' to be {expected}", described(images.shape, images.dtype))
-    images.expect((length, *MPI3D.image_shape))
-    return SPACES[length]
-
-
-def _file(name: str) -> tuple[tuple[str, ...], ...]:
-    return ((f"{name}/{name}.npz",),)
-
-
-def _remotes(name: str, md5: str, may_differ: bool = False) -> tuple[Remote, ...]:
+def _published(name: str, md5: str, may_differ: bool = False) -> tuple[tuple[tuple[str]], tuple[Remote]]:
+    """Return `files` and `remotes`."""
+    path = f"{name}/{name}.npz"
     others = () if may_differ else (f"{FORMER_ADDRESS}/{name}.npz",)  # an old file could be mistaken for a new one
-    checksum = f"md5:{md5}"
-    return (Remote(f"{name}/{name}.npz", f"{ADDRESS}/{name}.npz", checksum, others=others, may_differ=may_differ),)
+    remote = Remote(path, f"{ADDRESS}/{name}.npz", f"md5:{md5}", others=others, may_differ=may_differ)
+    return ((path,),), (remote,)
 
 
 @datasets.register("mpi3d_toy")
 class MPI3DToy(MPI3D):
     """MPI3D, simply drawn."""
 
-    name = "mpi3d_toy"
-    title = "MPI3D (toy)"
-    files = _file("mpi3d_toy")
-    remotes = _remotes("mpi3d_toy", "55889cb7c7dfc655d6e0277beee88868")
+    name, title = "mpi3d_toy", "MPI3D (toy)"
+    files, remotes = _published(name, "55889cb7c7dfc655d6e0277beee88868")
 
 
 @datasets.register("mpi3d_realistic")
 class MPI3DRealistic(MPI3D):
     """MPI3D, realistically drawn."""
 
-    name = "mpi3d_realistic"
-    title = "MPI3D (realistic)"
-    files = _file("mpi3d_realistic")
-    remotes = _remotes("mpi3d_realistic", "59a6225b88b635365f70c91b3e52f70f")
+    name, title = "mpi3d_realistic", "MPI3D (realistic)"
+    files, remotes = _published(name, "59a6225b88b635365f70c91b3e52f70f")
 
 
 @datasets.register("mpi3d_real")
 class MPI3DReal(MPI3D):
     """MPI3D, photographed."""
 
-    name = "mpi3d_real"
-    title = "MPI3D (real)"
-    files = _file("mpi3d_real")
-    remotes = _remotes("mpi3d_real", "0f33f609918fb5c97996692f91129802", may_differ=True)  # replaced 2025-04-17
+    name, title = "mpi3d_real", "MPI3D (real)"
+    files, remotes = _published(name, "0f33f609918fb5c97996692f91129802", may_differ=True)  # replaced 2025-04-17

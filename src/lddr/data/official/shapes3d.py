@@ -1,14 +1,13 @@
-"""Shapes3D: an object in a room, 480 000 images."""
+"""Shapes3D: an object in a room, 480,000 images."""
 
 from pathlib import Path
 
 import numpy as np
 
-from lddr.data.array_files import HDF5_SUFFIXES, MappedImages, Shape, array_in, converted, described
+from lddr.data.array_files import HDF5_SUFFIXES, MappedImages, array_in, converted, describe_array
 from lddr.data.dataset import datasets
-from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid
-from lddr.data.official.base import SIDE, Official
+from lddr.data.official import SIDE, Official, Remote
 from lddr.files import damaged
 
 HDF5 = "3dshapes/3dshapes.h5"
@@ -45,13 +44,9 @@ class Shapes3D(Official):
     def _open(self, paths: list[Path]) -> MappedImages:
         images = array_in(paths[0], "images")
         images.expect((self.space.size, *self.image_shape))
-        if images.path.suffix in HDF5_SUFFIXES:
-            _check_labels(images.path, (self.space.size, len(self.space.factors)))
+        if paths[0].suffix in HDF5_SUFFIXES:
+            labels, shape = array_in(paths[0], "labels"), (self.space.size, len(self.space.factors))
+            if labels.shape != shape:
+                expected, found = (describe_array(size, labels.dtype) for size in (shape, labels.shape))
+                raise damaged(paths[0], f"the array 'labels' to be {expected}", found)
         return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
-
-
-def _check_labels(path: Path, shape: Shape) -> None:
-    labels = array_in(path, "labels")
-    if labels.shape != shape:
-        expected, found = (described(size, labels.dtype) for size in (shape, labels.shape))
-        raise damaged(path, f"the array 'labels' to be {expected}", found)

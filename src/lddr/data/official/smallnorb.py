@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from lddr.data.array_files import Chunk, MappedImages, Shape, converted
 from lddr.data.dataset import datasets
-from lddr.data.download import Remote
 from lddr.data.factors import Factor, FactorGrid, Indices
-from lddr.data.official.base import SIDE, Official
+from lddr.data.official import SIDE, Official, Remote
 from lddr.data.pictures import scaled
 from lddr.files import damaged, reading_untrusted
 

@@ -5,7 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lddr.data.rendered.sprite_bits import EXTENT, STEPS, SpriteBits, drawn_sprites, sprite
+from lddr.data.dataset import stream
+from lddr.data.official.dsprites import (
+    EXTENT,
+    STEPS,
+    ColorDSprites,
+    DSprites,
+    NoisyDSprites,
+    SpriteBits,
+    drawn_sprites,
+    sprite,
+)
 
 # Of the official animation (google-deepmind/dsprites-dataset, dsprites.gif: the 254 distinct of its 320 frames) and of
 # 12 images of the file itself, in test data of amir-abdi/disentanglement-pytorch.
@@ -83,3 +93,40 @@ def test_a_sprite_is_drawn_when_it_is_first_asked_for() -> None:
     np.testing.assert_array_equal(table.take(numbers), drawn([[0, 1, 0, 31, 0], [2, 5, 8, 0, 31]]))
     assert np.flatnonzero(table._is_drawn).tolist() == [40, 17 * 40 + 8]
     assert table.take(numbers[:0]).shape == (0, 512)
+
+
+NUMBERS = stream(0, "numbers").integers(737_280, size=500)
+
+
+@pytest.fixture
+def masks(monkeypatch, tmp_path):
+    """Where the sprites are: (images, height, width)."""
+    monkeypatch.setenv("LDDR_DATA", str(tmp_path))
+    return DSprites().images(NUMBERS)[..., 0] > 0
+
+
+def test_a_sprite_has_one_colour_between_a_half_and_one_and_the_background_stays_black(masks):
+    images = ColorDSprites().images(NUMBERS, stream(2, "colour"))
+    colours = []
+    for mask, image in zip(masks, images, strict=True):
+        assert not image[~mask].any()
+        colours.append(*np.unique(image[mask], axis=0) / 255)
+    assert np.min(colours) >= 127 / 255
+    assert np.allclose(np.mean(colours, axis=0), 0.75, atol=0.03)
+    assert np.allclose(np.std(colours, axis=0), 0.5 / np.sqrt(12), atol=0.015)
+    assert abs(np.corrcoef(np.transpose(colours))[0, 1]) < 0.15
+
+
+def test_noise_surrounds_a_white_sprite(masks):
+    images = NoisyDSprites().images(NUMBERS, stream(3, "noise"))
+    assert np.all(images[masks] == 255)
+    around = images[~masks].ravel()
+    assert np.abs(np.bincount(around, minlength=256) / len(around) * 256 - 1).max() < 0.05
+
+
+@pytest.mark.parametrize("variant", [ColorDSprites, NoisyDSprites])
+def test_everything_random_comes_from_the_generator(masks, variant):
+    once, again, other = (variant().images(NUMBERS[:9], stream(seed, "x")) for seed in (4, 4, 5))
+    assert np.array_equal(once, again)
+    assert not np.array_equal(once, other)
+    assert np.array_equal(variant().images(NUMBERS[:9]), variant().images(NUMBERS[:9]))

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from lddr.data.dataset import stream
-from lddr.data.rendered.circles import Circles, corners
+from lddr.data.drawn.circles import Circles, corners
 from lddr.errors import UserError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lddr.data.dataset import datasets
-from lddr.data.rendered.rooms import PALETTE, WHITE, Rooms, lights
+from lddr.data.drawn.rooms import PALETTE, WHITE, Rooms, lights
 from lddr.errors import UserError
 
 SHAPES3D = {"floor hue": 10, "wall hue": 10, "object hue": 10, "scale": 8, "shape": 4, "azimuth": 15}
@@ -50,7 +50,7 @@ def test_factors_are_those_of_shapes3d():
 
 
 def test_nothing_is_drawn_before_it_is_needed(monkeypatch):
-    monkeypatch.setattr("lddr.data.rendered.rooms.lights", lambda _: pytest.fail("drawn too early"))
+    monkeypatch.setattr("lddr.data.drawn.rooms.lights", lambda _: pytest.fail("drawn too early"))
     assert (Rooms.image_shape, Rooms(32).image_shape) == ((64, 64, 3), (32, 32, 3))
     assert "480000 images 64x64x3" in repr(Rooms())
 

@@ -90,7 +90,7 @@ def compressed(content: bytes) -> bytes:
 
 
 def test_what_unpacks_to_more_than_is_read_is_refused(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mat_file, "LARGEST", 4000)
+    monkeypatch.setattr(mat_file, "MOST_BYTES", 4000)
     header, element = plain.read_bytes()[:128], plain.read_bytes()[128:]
     plain.write_bytes(header + compressed(element))
     read_mat(plain, "im")
@@ -105,5 +105,5 @@ def test_what_is_packed_twice_is_not_unpacked_twice(plain: Path) -> None:
 
 
 def test_a_larger_file_is_not_read(plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mat_file, "LARGEST", 1000)
+    monkeypatch.setattr(mat_file, "MOST_BYTES", 1000)
     refused(plain, "more than 1,000 bytes")

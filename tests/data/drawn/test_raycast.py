@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lddr.data.rendered.rooms import Solid, dot, first_hit, unit
+from lddr.data.drawn.rooms import Solid, dot, first_hit, unit
 
 SOLIDS = {
     "cube": Solid(0.8, 0.8, 0.1, turned=False),
