@@ -3,7 +3,7 @@
 from tyro.extras import SubcommandApp
 
 from lddr.cli.app import File
-from lddr.runs.machine import check_threads
+from lddr.hardware import check_threads
 
 app = SubcommandApp()
 

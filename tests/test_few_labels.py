@@ -15,7 +15,7 @@ from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import list_runs
 from lddr.runs.information import information_of
-from lddr.sweeps.estimate import seconds_per_step, shape_of
+from lddr.sweeps.progress import seconds_per_step, shape_of
 
 COUNT, LABELLED = 120, 50
 TRAIN = ["--preset=quick", "--resolution=16", "--width=4", "--steps=20", "--num-latents=3", "--device=cpu"]

@@ -7,8 +7,8 @@ import lddr
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.in_memory import ArrayDataset
 from lddr.models import models
+from lddr.runs.folder import read_log
 from lddr.runs.run import Machine, run
-from lddr.runs.tracking import read_log
 
 LONG = pytest.mark.long
 QUIET = Machine(device="cpu", threads=1, quiet=True)

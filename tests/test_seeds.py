@@ -19,9 +19,9 @@ from lddr.config import configure
 from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
+from lddr.hardware import Machine
 from lddr.metrics.udr import udr
 from lddr.runs.loop import Stopped
-from lddr.runs.machine import Machine
 from lddr.runs.run import run
 from lddr.selection.ranking import SAMPLES
 from lddr.sweeps import cluster
@@ -85,7 +85,7 @@ def copy(three, tmp_path):
 
 
 def no_training(monkeypatch):
-    monkeypatch.setattr(cluster, "_Engine", lambda *_: pytest.fail("something was trained"))
+    monkeypatch.setattr(cluster, "connected", lambda *_: pytest.fail("something was trained"))
 
 
 def seed_of(folder):

@@ -12,9 +12,9 @@ import lddr
 from lddr.cli import main
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.hardware import Machine
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import read_run
-from lddr.runs.machine import Machine
 from tests.hub_server import TOKEN, running_hub
 
 FILES = {"README.md", "config.json", "log.jsonl", "model.safetensors", "scores.json", "traversals.png"}

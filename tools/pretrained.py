@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 
 from lddr.metrics.elbo import bounds
 from lddr.runs.evaluate import evaluate_run
-from lddr.runs.folder import RunFolder
-from lddr.runs.pretrained import HOME
+from lddr.runs.folder import PRETRAINED, RunFolder
 from lddr.sharing import pack, write_card
 from lddr.trained import Trained
 
@@ -32,16 +31,16 @@ def ship(run: Path, name: str, about: str, metrics: str | None = None) -> Path:
         size = sum((packed.path / file).stat().st_size for file in KEPT)
         if size > LARGEST:
             sys.exit(f"{name} takes {size:,} bytes; ship a smaller model")
-        shutil.rmtree(HOME / name, ignore_errors=True)
-        (HOME / name).mkdir(parents=True)
+        shutil.rmtree(PRETRAINED / name, ignore_errors=True)
+        (PRETRAINED / name).mkdir(parents=True)
         for file in KEPT:
-            shutil.copyfile(packed.path / file, HOME / name / file)
-    return HOME / name
+            shutil.copyfile(packed.path / file, PRETRAINED / name / file)
+    return PRETRAINED / name
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     run, name, *words = sys.argv[1:]
-    known = RunFolder(HOME / name)
+    known = RunFolder(PRETRAINED / name)
     print(ship(Path(run), name, words[0] if words else known.about if known.is_run else ""))

@@ -9,7 +9,7 @@ _HOMES = {
     "Dataset": "lddr.data.dataset",
     "DisentangledVAE": "lddr.estimator",
     "FactorSpace": "lddr.data.factors",
-    "Machine": "lddr.runs.machine",
+    "Machine": "lddr.hardware",
     "Trained": "lddr.trained",
     "UserError": "lddr.errors",
     "VAE": "lddr.vae",

@@ -2,7 +2,7 @@
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from importlib import import_module
@@ -27,8 +27,7 @@ else:
     rich_console, rich_progress, rich_table = map(LazyModule, ("rich.console", "rich.progress", "rich.table"))
 
 Thing = TypeVar("Thing")
-EVERY = {"bar": 0.2, "lines": 10.0, "tasks": 30.0}  # seconds between two updates of the progress
-WINDOW = 25.0  # seconds over which the speed is averaged
+REDRAW_SECONDS = 0.2  # between two updates of a bar
 LONG = 2.0  # seconds: a task that takes longer gets a line where there is no terminal
 
 
@@ -58,59 +57,37 @@ def width() -> int:
     return rich_console.Console().width
 
 
-def watched(things: Iterable[Thing], doing: str, quiet: bool = False) -> Iterable[Thing]:
-    """Iterate over the things, with a progress bar that disappears at the end."""
-    console = rich_console.Console(stderr=True)
-    hidden = quiet or not console.is_terminal
-    return rich_progress.track(things, doing, console=console, transient=True, disable=hidden)
+def text_column(text: str) -> "rich_progress.TextColumn":
+    """Return a text column of a progress display, always one line high."""
+    return rich_progress.TextColumn(text, markup=False, table_column=rich_table.Column(no_wrap=True))
 
 
 def clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-def text_column(text: str, **options: Any) -> "rich_progress.TextColumn":
-    """Return a text column of a progress display, always one line high."""
-    return rich_progress.TextColumn(text, markup=False, table_column=rich_table.Column(no_wrap=True, **options))
+class Progress:
+    """The progress of tasks on stderr: bars on a terminal, a line now and then elsewhere, nothing when quiet.
 
+    Bars are redrawn when a task advances, a few times a second and without a thread.
+    """
 
-class Speed:
-    """The speed of a task, from (time, amount done) over a sliding window."""
-
-    def __init__(self, window: float = WINDOW) -> None:
-        self._window = window
-        self._samples: deque[tuple[float, float]] = deque()
-
-    def note(self, now: float, done: float) -> None:
-        self._samples.append((now, done))
-        while len(self._samples) > 2 and now - self._samples[0][0] > self._window:
-            self._samples.popleft()
-
-    @property
-    def per_second(self) -> float:
-        """Return the speed, or 0 while it is unknown."""
-        (then, before), (now, done) = self._samples[0], self._samples[-1]
-        return (done - before) / (now - then) if done > before else 0.0
-
-    def left(self, total: float) -> str:
-        """Return the time left at this speed."""
-        speed = self.per_second
-        return f"ETA {clock((total - self._samples[-1][1]) / speed)}" if speed else "ETA -:--:--"
-
-
-class Display:
-    """Progress on stderr: bars on a terminal, redrawn only on request; lines elsewhere; nothing when quiet."""
-
-    def __init__(self, *columns: "rich_progress.ProgressColumn", quiet: bool = False) -> None:
-        self.quiet = quiet or sys.stderr is None
+    def __init__(self, quiet: bool = False, lines_every: float = 30.0, keep: bool = False) -> None:
+        """`lines_every` is in seconds; `keep` leaves the bars on the screen at the end."""
+        self.quiet, self.keep, self.interval = quiet or sys.stderr is None, keep, lines_every
         self.console = rich_console.Console(stderr=True, highlight=False)
         self.bars: rich_progress.Progress | None = None
         if not self.quiet and sys.stderr.isatty() and self.console.is_interactive:
+            self.interval = REDRAW_SECONDS
             redirect = bool(sys.stdout and sys.stdout.isatty())  # piped stdout must not be redirected
-            options: Any = {"expand": True, "auto_refresh": False, "redirect_stdout": redirect}
-            bar = rich_progress.BarColumn(max(6, self.console.width // 6))
-            shown = columns[0], bar, rich_progress.TaskProgressColumn(), *columns[1:]
-            self.bars = rich_progress.Progress(*shown, console=self.console, **options)
+            options: Any = {"expand": True, "auto_refresh": False, "redirect_stdout": redirect, "transient": not keep}
+            bar = rich_progress.BarColumn(max(6, self.console.width // 6)), rich_progress.TaskProgressColumn()
+            texts = (
+                text_column("{task.description}"),
+                *bar,
+                *(text_column(f"{{task.fields[{name}]}}") for name in ("pace", "note")),
+            )
+            self.bars = rich_progress.Progress(*texts, console=self.console, **options)
 
     def __enter__(self) -> Self:
         if self.bars:
@@ -122,6 +99,17 @@ class Display:
             with suppress(OSError):  # a closed terminal must not cause a failure
                 self.bars.stop()
 
+    @contextmanager
+    def task(self, description: str, total: float = 1.0, done: float = 0.0, unit: str = "") -> Iterator["Task"]:
+        """Show one task; call it with amounts that add up to the total."""
+        task = Task(self, description, total, done, unit)
+        try:
+            yield task
+            if not unit:
+                task.done = total
+        finally:
+            task.finish()
+
     def line(self, text: str) -> None:
         """Print a line that stays on the screen."""
         with suppress(OSError):
@@ -131,101 +119,77 @@ class Display:
                 print(text, file=sys.stderr, flush=True)
 
 
-class StepProgress(Display):
-    """The progress of a loop; `update` is cheap enough for every step, as the note is computed only when shown."""
+class Task:
+    """A task of a progress display; `update` is cheap enough for every training step.
 
-    def __init__(self, total: int, start: int = 0, description: str = "training", quiet: bool = False) -> None:
-        pace, note = text_column("{task.fields[pace]}"), text_column("{task.fields[note]}", ratio=1)
-        super().__init__(text_column("{task.description}"), pace, note, quiet=quiet)
-        self._total, self._start, self._description = total, start, description
-        self._step, self._note = start, lambda: ""
-        self._every = float("inf") if self.quiet else EVERY["bar" if self.bars else "lines"]
-        if self.bars:
-            self.bars.add_task(description, total=total, completed=start, pace="ETA -:--:--", note="")
+    The time left follows from the speed measured over the last `window` seconds. With a unit, such as "steps", the
+    amount done and the speed are shown, too.
+    """
 
-    def __enter__(self) -> Self:
-        self._begun = perf_counter()
-        self._due = self._begun + self._every
-        self._speed = Speed()
-        self._speed.note(self._begun, self._start)
-        return super().__enter__()
+    def __init__(
+        self,
+        progress: Progress,
+        description: str,
+        total: float,
+        done: float = 0.0,
+        unit: str = "",
+        window: float = 25.0,
+    ) -> None:
+        self.total, self.done = total, done
+        self._progress, self._description, self._unit, self._window = progress, description, unit, window
+        self._begun, self._first, self._note = perf_counter(), done, str
+        self._samples = deque([(self._begun, done)])
+        self._due = self._begun + progress.interval
+        if progress.bars:
+            self._bar = progress.bars.add_task(description, total=total, completed=done, pace="ETA -:--:--", note="")
 
-    def update(self, step: int, note: Callable[[], str]) -> None:
-        """Set the current step, and a function that returns the note to show with it."""
-        self._step, self._note = step, note
-        now = perf_counter()
-        if now < self._due:
-            return
-        self._due = now + self._every
-        self._speed.note(now, step)
-        speed = self._speed.per_second
-        self._show(*([f"{speed:.1f} steps/s"] if speed else []), self._speed.left(self._total))
+    def __call__(self, amount: float) -> None:
+        self.update(self.done + amount)
 
-    def __exit__(self, *problem: object) -> None:
-        """Show the final step, and the mean speed since the start."""
+    def update(self, done: float, note: Callable[[], str] | None = None) -> None:
+        """Set the amount done, and a function that returns a note: it is called only when the note is shown."""
+        self.done, self._note = done, note or self._note
+        if (now := perf_counter()) >= self._due and not self._progress.quiet:
+            self._due = now + self._progress.interval
+            self._samples.append((now, done))
+            while len(self._samples) > 2 and now - self._samples[0][0] > self._window:
+                self._samples.popleft()
+            then, before = self._samples[0]
+            speed = (done - before) / (now - then) if done > before else 0.0
+            self.show(speed, f"ETA {clock((self.total - done) / speed)}" if speed else "ETA -:--:--")
+
+    def finish(self) -> None:
+        """Show the final state, with the mean speed since the start."""
         seconds = perf_counter() - self._begun
-        speed = (self._step - self._start) / max(seconds, 1e-9)  # a finished run takes no time
-        if not self.quiet:
-            self._show(f"{speed:.1f} steps/s", f"took {clock(seconds)}")
-        super().__exit__(*problem)
+        is_worth_a_line = self._progress.keep or self._progress.bars or seconds > LONG
+        if not self._progress.quiet and is_worth_a_line:
+            self.show((self.done - self._first) / max(seconds, 1e-9), f"took {clock(seconds)}")
 
-    def _show(self, *pace: str) -> None:
-        words, note = "  ".join(pace), self._note()
-        if self.bars:
+    def show(self, speed: float = 0.0, time: str = "") -> None:
+        """Show the current state at once."""
+        pace = "  ".join(filter(None, [f"{speed:.1f} {self._unit}/s" if speed and self._unit else "", time]))
+        if bars := self._progress.bars:
             with suppress(OSError):
-                task = rich_progress.TaskID(0)
-                self.bars.update(task, completed=self._step, pace=words, note=note, refresh=True)
+                fields = {"total": self.total, "completed": self.done, "pace": pace, "note": self._note()}
+                bars.update(self._bar, refresh=True, **fields)
         else:
-            percent = f"{self._step / max(1, self._total):.0%}"
-            place = f"{self._description}  {self._step}/{self._total}  {percent}"
-            self.line("  ".join([place, words, note]).rstrip())
+            count = f"{self.done:.0f}/{self.total:.0f}" if self._unit else ""
+            words = [self._description, count, f"{self.done / max(1e-9, self.total):.0%}", pace, self._note()]
+            self._progress.line("  ".join(filter(None, words)))
+
+    def remove(self) -> None:
+        """Remove the bar of a task from the screen."""
+        if self._progress.bars:
+            self._progress.bars.remove_task(self._bar)
 
 
-class TaskBars:
-    """A progress bar for each of several long tasks; without a terminal, an occasional line."""
+def watched(things: Collection[Thing], doing: str, quiet: bool = False) -> Iterator[Thing]:
+    """Iterate over the things, with a progress bar that disappears at the end, on a terminal only."""
+    with Progress(quiet or not rich_console.Console(stderr=True).is_terminal) as progress:
+        with progress.task(doing, len(things)) as advance:
+            for thing in things:
+                yield thing
+                advance(1)
 
-    def __init__(self, quiet: bool = False) -> None:
-        console = rich_console.Console(stderr=True)
-        hidden = quiet or not console.is_terminal
-        self._quiet, self._lines = quiet, not quiet and hidden
-        columns = text_column("{task.description}"), rich_progress.BarColumn(), rich_progress.TaskProgressColumn()
-        times = rich_progress.TimeElapsedColumn(), text_column("ETA"), rich_progress.TimeRemainingColumn()
-        self._bars = rich_progress.Progress(*columns, *times, console=console, disable=hidden, transient=True)
 
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self._bars.stop()
-
-    @contextmanager
-    def task(self, description: str, total: float = 1.0) -> Iterator[Callable[[float], None]]:
-        """Show one task; advance it by amounts that add up to the total.
-
-        The time left is estimated from the measured speed so far, never from the expected duration of a task.
-        """
-        begun, done = perf_counter(), 0.0
-        due, speed, task = begun + EVERY["tasks"], Speed(), self._bars.add_task(description, total=total)
-        speed.note(begun, done)
-
-        def advance(amount: float) -> None:
-            nonlocal done, due
-            done += amount
-            self._bars.advance(task, amount)
-            if self._lines and (now := perf_counter()) >= due:
-                due = now + EVERY["tasks"]
-                speed.note(now, done)
-                self.line(f"{description}: {done / total:.0%}, {speed.left(total)}")
-
-        yield advance
-        self._bars.update(task, completed=total)
-        if self._lines and (seconds := perf_counter() - begun) > LONG:
-            self.line(f"{description}: {seconds:.0f} s")
-
-    def line(self, text: str) -> None:
-        """Print a line that stays above the bars."""
-        if self._lines:
-            print(text, file=sys.stderr, flush=True)
-        elif not self._quiet:
-            self._bars.console.print(text, highlight=False, markup=False, soft_wrap=True)
+TaskBars = Progress  # its former name

@@ -10,10 +10,9 @@ from lddr.config import Config, changed
 from lddr.console import say
 from lddr.data.dataset import Dataset
 from lddr.errors import UserError
-from lddr.hardware import chosen_device
+from lddr.hardware import Machine, chosen_device
 from lddr.runs.index import Run, read_run
 from lddr.runs.loop import Stopped
-from lddr.runs.machine import Machine
 from lddr.runs.run import REMEDY, run
 from lddr.runs.tables import shown
 from lddr.selection.ranking import RunEncoder, Selection, select

@@ -23,7 +23,7 @@ from lddr.data.own_images import prepared
 from lddr.data.pictures import Preparation, as_bytes, as_hex
 from lddr.errors import UserError
 from lddr.files import reading_untrusted
-from lddr.hardware import chosen_device
+from lddr.hardware import OnLog, chosen_device
 from lddr.latents import latents
 from lddr.latents.latent import Latent, Posterior, usual_supervision
 from lddr.likelihoods import Likelihood
@@ -32,10 +32,8 @@ from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.objectives.objective import Objective
 from lddr.parts import likelihoods
-from lddr.runs.folder import FORMAT, RunFolder, upgraded
+from lddr.runs.folder import FORMAT, RunFolder, located, upgraded
 from lddr.runs.loop import Stopped
-from lddr.runs.machine import OnLog
-from lddr.runs.pretrained import located
 from lddr.runs.run import Machine, run
 from lddr.training.batches import as_tensor
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model

@@ -57,7 +57,7 @@ def test_a_stopped_sweep_saves_and_goes_on_when_started_again(study, tmp_path):
         printed, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130, said
     assert printed == ""
-    assert said.splitlines()[-1] == "lddr: stopped; start the same command again to go on"
+    assert said.splitlines()[-1] == "lddr: stopped; start the same command again to resume"
     assert list((first / "checkpoint").glob("*.safetensors"))  # none was due: it was saved because of the stop
     leave_a_mark(first)
     again = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)

@@ -7,9 +7,9 @@ import pytest
 
 from lddr.config import configure
 from lddr.metrics.evaluate import evaluate
-from lddr.runs import pretrained
+from lddr.runs import folder as folders
 from lddr.runs.index import Run, list_runs, read_run
-from lddr.runs.machine import Machine
+from lddr.hardware import Machine
 from lddr.runs.run import run
 from lddr.selection.ranking import encode
 from lddr.selection.selector import DEFAULT
@@ -179,7 +179,7 @@ def test_initialisers_are_compared_at_the_steps_that_both_reached(monkeypatch):
 @pytest.mark.long
 def test_codes_are_kept_and_given_back(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    found = read_run(pretrained.HOME / "circles-dvae")
+    found = read_run(PRETRAINED / "circles-dvae")
     tables.keep_codes([found])
     kept, fresh = tables.read_codes([found])[found.name], encode(found)
     assert np.allclose(kept.codes, fresh.codes, atol=1e-3)
@@ -188,7 +188,7 @@ def test_codes_are_kept_and_given_back(tmp_path, monkeypatch):
     assert np.array_equal(kept.active, fresh.active)
     monkeypatch.setattr(tables, "encode", None)  # it is not encoded again
     tables.keep_codes([found])
-    assert not tables.read_codes([read_run(pretrained.HOME / "rooms-dvae")])
+    assert not tables.read_codes([read_run(PRETRAINED / "rooms-dvae")])
 
 
 def test_the_entropy_of_categories_is_summed_over_latents(tmp_path):

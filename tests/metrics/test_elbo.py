@@ -12,9 +12,8 @@ from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.metrics.elbo import bounds, elbo, sampled_errors
 from lddr.runs.evaluate import evaluate_run
-from lddr.runs.folder import RunFolder
+from lddr.runs.folder import PRETRAINED, RunFolder
 from lddr.runs.index import read_run
-from lddr.runs.pretrained import HOME
 from lddr.selection.ranking import select
 from lddr.trained import Trained
 from lddr.training.batches import as_tensor, torch_stream
@@ -28,7 +27,7 @@ class Enumerated:
 
     def __init__(self):
         self.trained = Trained.load("circles-dvae")
-        self.dataset = RunFolder(HOME / "circles-dvae").dataset
+        self.dataset = RunFolder(PRETRAINED / "circles-dvae").dataset
         vae, drawn = self.trained.vae, self.dataset.draw(stream(0, "evaluation", 0), 64)
         self.images = as_tensor(as_floats(drawn), torch.device("cpu"))
         codes = torch.cartesian_prod(*vae.latent.values())  # (4096, 2)
@@ -87,7 +86,7 @@ def test_samples_of_the_posterior_have_the_exact_elbo(enumerated):
 
 
 def test_it_goes_on_where_the_training_log_ends(enumerated):
-    last = RunFolder(HOME / "circles-dvae").log[-1]
+    last = RunFolder(PRETRAINED / "circles-dvae").log[-1]
     found = elbo(enumerated.trained, enumerated.dataset, 0, batches=4)
     assert found.score == pytest.approx(last["elbo"], abs=0.5)
     assert found.noiseless > last["elbo"] + 3
@@ -136,7 +135,7 @@ def test_the_noise_has_the_scale_at_the_end_of_the_training():
 
 def test_a_run_of_an_older_version_gets_it_by_evaluation(tmp_path):
     older = tmp_path / "older"
-    shutil.copytree(HOME / "circles-dvae", older)
+    shutil.copytree(PRETRAINED / "circles-dvae", older)
     scores = RunFolder(older).scores
     known, noiseless = scores["training"].pop("elbo"), scores["training"].pop("elbo_noiseless")
     RunFolder(older).write_scores(scores["training"] | {"elbo": noiseless})

@@ -20,9 +20,8 @@ from lddr.files import write_json
 from lddr.metrics.evaluate import Options, is_scored
 from lddr.metrics.metric import metrics
 from lddr.runs.evaluate import evaluate_run
-from lddr.runs.folder import FORMAT, RunFolder
+from lddr.runs.folder import FORMAT, PRETRAINED, RunFolder
 from lddr.runs.index import list_runs, read_run
-from lddr.runs.pretrained import HOME
 from lddr.runs.run import Machine, run
 from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
@@ -58,7 +57,7 @@ def test_models_of_the_first_format_open_with_their_discriminator():
     assert sum(weights.numel() for weights in model.objective().discriminator.parameters()) > 0
 
 
-@pytest.mark.parametrize("folder", [DVAE, FACTOR, *sorted(HOME.glob("*-*"))], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [DVAE, FACTOR, *sorted(PRETRAINED.glob("*-*"))], ids=lambda folder: folder.name)
 def test_models_that_call_their_latent_a_family_open_and_are_saved_under_its_new_name(folder, tmp_path):
     stored = load_file(folder / "model.safetensors")
     assert {"vae.family.positions", "vae.family.active"} <= stored.keys()
@@ -315,7 +314,7 @@ def test_a_run_on_an_array_says_what_can_be_done(tmp_path, capsys):
 
 
 def test_a_path_from_ones_home_is_found(at_home, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("HOME", str(at_home))
+    monkeypatch.setenv("PRETRAINED", str(at_home))
     folder = trained(capsys, "~/pics").absolute()
     facts = json.loads((folder / "config.json").read_text())
     assert facts["dataset"].pop("path") == str(at_home / "pics")

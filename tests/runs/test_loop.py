@@ -219,7 +219,7 @@ def interrupted_after(monkeypatch, steps):
 def test_ctrl_c_passes_whoever_catches_errors_and_says_how_to_go_on(tmp_path, monkeypatch):
     interrupted_after(monkeypatch, 3)
     config = configure("vae", "circles", "quick", **SETTINGS)
-    with pytest.raises(KeyboardInterrupt, match=r"stopped at step 3 of 400, saved in .*; start it again to go on"):
+    with pytest.raises(KeyboardInterrupt, match=r"stopped at step 3 of 400, saved in .*; start it again to resume"):
         try:
             run(config, tmp_path, QUIET)
         except Exception:

@@ -5,8 +5,8 @@ import torch
 
 from lddr.cli import main
 from lddr.errors import UserError
+from lddr.hardware import Machine
 from lddr.runs.folder import RunFolder
-from lddr.runs.machine import Machine
 from lddr.runs.run import _threads
 
 

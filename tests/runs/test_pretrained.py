@@ -12,12 +12,11 @@ from lddr.cli import main
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.explorer.catalogue import Catalogue
+from lddr.hardware import Machine
 from lddr.metrics.elbo import bounds
-from lddr.runs import pretrained
 from lddr.runs.evaluate import evaluate_run
-from lddr.runs.folder import RunFolder
+from lddr.runs.folder import PRETRAINED, RunFolder, pretrained_names
 from lddr.runs.index import find_run, list_runs
-from lddr.runs.machine import Machine
 from lddr.runs.tables import shown
 
 ROOT = Path(__file__).parents[2]
@@ -35,16 +34,16 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def _stamps():
-    return {path: path.stat().st_mtime_ns for path in pretrained.HOME.rglob("*")}
+    return {path: path.stat().st_mtime_ns for path in PRETRAINED.rglob("*")}
 
 
 def test_those_are_shipped():
-    assert tuple(pretrained.names()) == NAMES
+    assert tuple(pretrained_names()) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_model_is_what_its_card_says(name):
-    model, run = lddr.Trained.load(name), RunFolder(pretrained.HOME / name)
+    model, run = lddr.Trained.load(name), RunFolder(PRETRAINED / name)
     assert {file.name for file in run.path.iterdir()} == FILES
     assert run.is_finished
     assert run.config == model.config
@@ -67,7 +66,7 @@ def test_a_shipped_model_is_what_its_card_says(name):
 
 
 def test_no_place_of_a_machine_is_in_the_files():
-    for path in pretrained.HOME.rglob("*"):
+    for path in PRETRAINED.rglob("*"):
         if path.is_file() and path.suffix != ".png":
             assert not re.search(rb"[\s\"'(=]/\w|[A-Z]:\\|file:", path.read_bytes()[:60_000].split(b"\0", 1)[0]), path
 
@@ -75,8 +74,8 @@ def test_no_place_of_a_machine_is_in_the_files():
 def test_they_go_into_the_wheel():
     """Which has all of src/lddr but what git ignores."""
     assert 'packages = ["src/lddr", ' in (ROOT / "pyproject.toml").read_text()
-    assert pretrained.HOME == ROOT / "src" / "lddr" / "pretrained"
-    files = [str(path) for path in pretrained.HOME.glob("*/*")]
+    assert PRETRAINED == ROOT / "src" / "lddr" / "pretrained"
+    files = [str(path) for path in PRETRAINED.glob("*/*")]
     assert len(files) == len(NAMES) * len(FILES)
     ignored = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True)
     assert ignored.stdout == ""
@@ -86,7 +85,7 @@ def test_they_go_into_the_wheel():
 def test_they_are_listed_with_their_scores(capsys):
     main(["models", "--pretrained"])
     told = capsys.readouterr().out
-    for run in list_runs(pretrained.HOME):
+    for run in list_runs(PRETRAINED):
         assert run.name in told
         assert f"mig {run.scores['mig']:.4g}" in told
 
@@ -97,14 +96,14 @@ def test_a_shipped_model_is_shown_without_a_folder_of_runs(capsys):
     assert "lddr show circles-dvae" in page
     assert "--out runs" in page
     assert "lddr evaluate runs/circles_dvae_seed=0_" in page
-    assert str(pretrained.HOME) not in page
+    assert str(PRETRAINED) not in page
     main(["runs", "show", "circles-dvae"])
     assert "finished" in capsys.readouterr().out
 
 
 def test_the_explorer_lists_them_and_leaves_no_index():
-    assert [row["name"] for row in Catalogue(pretrained.HOME).table()["runs"]] == list(NAMES)
-    assert [row["name"] for row in Catalogue(pretrained.HOME / "rooms-dvae").table()["runs"]] == ["rooms-dvae"]
+    assert [row["name"] for row in Catalogue(PRETRAINED).table()["runs"]] == list(NAMES)
+    assert [row["name"] for row in Catalogue(PRETRAINED / "rooms-dvae").table()["runs"]] == ["rooms-dvae"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_a_folder_that_is_there_and_a_run_of_ones_own_win(tmp_path):
 
 
 def test_nothing_is_written_into_the_package():
-    folder = pretrained.HOME / "circles-dvae"
+    folder = PRETRAINED / "circles-dvae"
     with pytest.raises(UserError, match="ships with lddr and stays as it is"):
         evaluate_run(folder, ["mig"], settings={"mig": {"num_bins": 10}}, force=True, quiet=True)
     with pytest.raises(UserError, match="ships with lddr and stays as it is"):

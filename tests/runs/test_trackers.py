@@ -9,13 +9,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import lddr
 from lddr.config import configure
 from lddr.errors import UserError
+from lddr.hardware import Machine
 from lddr.metrics.elbo import bounds
 from lddr.runs import run as carry_out
-from lddr.runs import trackers
+from lddr.runs import tracking as trackers
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.loop import Stopped
-from lddr.runs.machine import Machine
 from lddr.sweeps import cluster as worker
 
 CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
@@ -66,7 +66,7 @@ def service(monkeypatch):
     """A tracker that only remembers, under the name of a package that is there."""
     monkeypatch.setattr(trackers, "check_installed", lambda package: None)
 
-    class Memory(trackers.Service):
+    class Memory(trackers.Tracker):
         package = "memory"
         told, begun, ended = [], [], []
 
@@ -80,7 +80,7 @@ def service(monkeypatch):
         def end(self, step, scores, is_finished):
             self.ended.append((step, dict(scores), is_finished))
 
-    monkeypatch.setitem(trackers.SERVICES, "memory", Memory)
+    monkeypatch.setitem(trackers.TRACKERS, "memory", Memory)
     return Memory
 
 
@@ -145,7 +145,7 @@ def test_trouble_with_a_tracker_is_a_sentence_and_nothing_else(service, plain, t
     told = capsys.readouterr().err
     assert told.count("\n") == 2  # with the warning that so few steps teach nothing
     assert "memory no longer tracks circles_dvae_seed=0_" in told
-    assert "(the network is down); the run goes on" in told
+    assert "(the network is down); training continues" in told
 
 
 def test_a_tracker_that_never_answers_holds_up_nothing(service, plain, tmp_path, monkeypatch, capsys):
@@ -160,10 +160,10 @@ def test_a_tracker_that_never_answers_holds_up_nothing(service, plain, tmp_path,
 def test_a_sweep_tells_the_scores_of_its_metrics(service, tmp_path):
     machine = Machine("cpu", 1, quiet=True, track="memory")
     mark, metrics = worker.mark_of(tmp_path), {"mig": {"samples": 1000}}
-    order = worker.Order(CONFIG, tmp_path, mark, tmp_path, ("mig",), metrics, machine)
-    assert worker.carry_out(order).state == "finished"
+    order = worker.RunTask(CONFIG, tmp_path, mark, tmp_path, ("mig",), metrics, machine)
+    assert worker.run_task(order).state == "finished"
     assert [identity for identity, _ in service.begun] == [None, "first"]
-    assert service.ended[-1][1]["final/mig"] == RunFolder(order.folder).metrics["mig"]["score"]
+    assert service.ended[-1][1]["final/mig"] == RunFolder(tmp_path / CONFIG.run_name).metrics["mig"]["score"]
 
 
 def test_a_tracker_that_is_not_known_or_not_there_is_a_sentence(tmp_path, monkeypatch):
@@ -184,7 +184,7 @@ def test_mlflow_has_the_run_from_beginning_to_end(plain, tmp_path, monkeypatch):
     with pytest.raises(Stopped):
         trained(tmp_path, track="mlflow", on_log=stop_at(21))
     folder = trained(tmp_path, track="mlflow")
-    client = mlflow.MlflowClient(trackers.MLflow._beside(folder))
+    client = mlflow.MlflowClient(trackers.MLflow.local_uri(folder))
     (found,) = client.search_runs([client.get_experiment_by_name("lddr").experiment_id])
     assert found.info.run_id == folder.tracked_as["mlflow"]["id"]
     assert (found.info.run_name, found.info.status) == (CONFIG.run_name, "FINISHED")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from lddr import console
 from lddr.errors import UserError
-from lddr.runs.folder import RunFolder
-from lddr.runs.tracking import Log, TensorBoard, Tracker, read_log
+from lddr.runs.folder import RunFolder, read_log
+from lddr.runs.tracking import Log, TensorBoard, TrainingLog
 
 # the log
 
@@ -21,8 +21,8 @@ def terms(step):
     return {"elbo": -1000 / step, "kl": torch.tensor(step / 7), "tc": np.float32(step / 3)}
 
 
-def write(path, steps, resume_from_step=None):
-    log = Log(path, resume_from_step)
+def write(path, steps, resume_step=None):
+    log = Log(path, resume_step)
     for step in steps:
         log.record(step, terms(step))
     log.sync()
@@ -140,7 +140,7 @@ def test_resumed_event_files_show_every_step_once(tmp_path, torn):
     killed.close()
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[: len(file.read_bytes()) - torn])
-    resumed = TensorBoard(tmp_path, resume_from_step=3)
+    resumed = TensorBoard(tmp_path, resume_step=3)
     for step in range(4, 8):
         resumed.record(step, {"kl": step})
     resumed.sync()
@@ -161,7 +161,7 @@ def test_tensorboard_that_is_not_installed_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(UserError, match=r'get it with: pip install "lddr\[tensorboard\]"'):
-        Tracker(RunFolder(tmp_path / "run"), 10, tensorboard=True)
+        TrainingLog(RunFolder(tmp_path / "run"), 10, tensorboard=True)
     assert not (tmp_path / "run").exists()
 
 
@@ -172,13 +172,15 @@ def test_a_tracker_records_and_shows(tmp_path, monkeypatch, capsys):
     pytest.importorskip("tensorboard")
     seconds = [0.0]
     monkeypatch.setattr(console, "perf_counter", lambda: seconds[-1])
-    with Tracker(RunFolder(tmp_path / "run"), total_steps=4, tensorboard=True) as tracker:
+    with TrainingLog(RunFolder(tmp_path / "run"), total_steps=4, tensorboard=True) as tracker:
         for step in range(1, 4):
             seconds.append(step)
             tracker.record(step, {"kl": float(step)})
-            tracker.show(step, {"kl": torch.tensor(float(step), requires_grad=True)})
+            tracker.show(step, {"kl": float(step)})
         tracker.sync()
-    with Tracker(RunFolder(tmp_path / "run"), total_steps=4, resume_step=2, quiet=True, tensorboard=True) as tracker:
+    with TrainingLog(
+        RunFolder(tmp_path / "run"), total_steps=4, resume_step=2, quiet=True, tensorboard=True
+    ) as tracker:
         tracker.record(3, {"kl": 30.0})
     assert [record["kl"] for record in read_log(tmp_path / "run" / "log.jsonl")] == [1.0, 2.0, 30.0]
     assert capsys.readouterr().err == "training  3/4  75%  1.0 steps/s  took 0:00:03  kl 3\n"

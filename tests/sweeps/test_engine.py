@@ -12,7 +12,7 @@ import pytest
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.sweeps import cluster as engine
-from lddr.sweeps.cluster import Answer, Options, connected, room, run_study
+from lddr.sweeps.cluster import Options, TaskResult, connected, room, run_study
 from lddr.sweeps.study import Study
 
 
@@ -52,7 +52,7 @@ class FakeRay:
 
 @pytest.fixture
 def fake_sweep(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "PAUSE", 0.0)
+    monkeypatch.setattr(engine, "RETRY_SECONDS", 0.0)
 
     def carried_out(ray, runs, **given):
         configs = [configure("vae", "circles", "quick", seed=seed) for seed in range(runs)]
@@ -64,7 +64,7 @@ def fake_sweep(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("workers", "most"), [(None, 5), (2, 2), (100, 5)])  # 4 fit, and one more is asked for
 def test_only_as_many_runs_are_in_flight_as_there_is_room_for(fake_sweep, workers, most):
-    ray = FakeRay(lambda seed, attempt: Answer("finished", trained=True))
+    ray = FakeRay(lambda seed, attempt: TaskResult("finished", trained=True))
     outcome = fake_sweep(ray, 1000, workers=workers)
     assert (outcome.finished, outcome.trained) == (1000, 1000)
     assert ray.most == most
@@ -77,18 +77,18 @@ def test_what_fails_is_tried_again_so_often_and_what_is_busy_as_long_as_it_takes
             if attempt == 1:
                 raise ConnectionError("gone\nwith details")
         elif seed == 1:
-            return Answer("failed", "again and again")
+            return TaskResult("failed", "again and again")
         elif seed == 2:
-            return Answer("refused", "mend this")
+            return TaskResult("refused", "fix this")
         elif seed == 3 and attempt < 10:
-            return Answer("busy")
-        return Answer("finished", trained=seed != 3)
+            return TaskResult("busy")
+        return TaskResult("finished", trained=seed != 3)
 
     ray = FakeRay(answer)
     outcome = fake_sweep(ray, 5, retries=2)
     assert ray.attempts == {0: 2, 1: 3, 2: 1, 3: 10, 4: 1}
     assert (outcome.finished, outcome.trained) == (3, 2)
-    assert {failure.error for failure in outcome.failures} == {"again and again", "mend this"}
+    assert {failure.error for failure in outcome.failures} == {"again and again", "fix this"}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_too_much_for_this_machine_is_a_sentence(fake_sweep):
         fake_sweep(FakeRay(None), 1, cpus_per_run=8, gpus_per_run=1.0)
 
 
-@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "[::1]:1", "ray://127.0.0.1:1"])  # nobody has port 1
+@pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "[::1]:1", "ray://127.0.0.1:1"])  # no service has port 1
 def test_a_cluster_that_is_not_there_is_a_sentence(address):
     with pytest.raises(UserError, match=rf"cannot reach Ray at {re.escape(address)} .*; see docs/cluster.md"):
         with connected(Options(address)):

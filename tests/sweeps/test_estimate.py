@@ -11,8 +11,7 @@ from lddr.data.load import why_missing
 from lddr.data.official.dsprites import drawn_sprites
 from lddr.metrics.metric import choose_metrics
 from lddr.sweeps import estimate as estimate_module
-from lddr.sweeps.estimate import estimate, seconds_per_step, shape_of, stand_in
-from lddr.sweeps.stage import stage_of
+from lddr.sweeps.progress import estimate, seconds_per_step, shape_of, stage_of, stand_in
 from lddr.sweeps.study import Study
 from tests.run_folders import completed
 

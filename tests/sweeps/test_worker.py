@@ -5,17 +5,17 @@ import pytest
 
 from lddr.config import configure
 from lddr.files import alone
+from lddr.hardware import Machine
 from lddr.runs.folder import RunFolder
-from lddr.runs.machine import Machine
 from lddr.sweeps import cluster as worker
-from lddr.sweeps.cluster import Answer, Order, carry_out, mark_of
+from lddr.sweeps.cluster import RunTask, TaskResult, mark_of, run_task
 
 
 @pytest.fixture
 def order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # put back afterwards: a worker goes to where the sweep was started
     config = configure("dvae", "circles", "quick", resolution=16, width=4, steps=5, batch_size=4)
-    return Order(config, tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, Machine("cpu", 1, quiet=True))
+    return RunTask(config, tmp_path, mark_of(tmp_path), tmp_path, ("mig",), {}, Machine("cpu", 1, quiet=True))
 
 
 @pytest.fixture
@@ -24,29 +24,29 @@ def folder(order):
 
 
 def test_a_run_is_trained_and_evaluated_once(order, folder):
-    assert carry_out(replace(order, metrics=())) == Answer("finished", trained=True)
+    assert run_task(replace(order, metrics=())) == TaskResult("finished", trained=True)
     weights = (folder / "model.safetensors").stat()
-    assert carry_out(order) == Answer("finished", trained=False)
+    assert run_task(order) == TaskResult("finished", trained=False)
     assert '"mig"' in (folder / "scores.json").read_text()
     scores = (folder / "scores.json").stat()
-    assert carry_out(order) == Answer("finished", trained=False)
+    assert run_task(order) == TaskResult("finished", trained=False)
     assert (folder / "model.safetensors").stat().st_mtime_ns == weights.st_mtime_ns
     assert (folder / "scores.json").stat().st_mtime_ns == scores.st_mtime_ns
 
 
 def test_the_settings_of_the_metrics_are_the_studys(order, folder):
-    assert carry_out(replace(order, scoring={"mig": {"num_bins": 7}})).state == "finished"
+    assert run_task(replace(order, scoring={"mig": {"num_bins": 7}})).state == "finished"
     assert RunFolder(folder).scores["metrics"]["mig"]["settings"]["num_bins"] == 7
-    assert carry_out(order).state == "finished"  # the published ones again
+    assert run_task(order).state == "finished"  # the published ones again
     assert RunFolder(folder).scores["metrics"]["mig"]["settings"]["num_bins"] == 20
 
 
 @pytest.mark.parametrize("lock", ["sweep", "run"])  # of another sweep, of `lddr train`
 def test_a_run_somebody_else_is_at_is_left_to_them(order, folder, lock):
     with alone(folder / lock):
-        assert carry_out(order) == Answer("busy")
+        assert run_task(order) == TaskResult("busy")
     assert not (folder / "config.json").exists()
-    assert carry_out(order).state == "finished"
+    assert run_task(order).state == "finished"
 
 
 def test_what_goes_wrong_is_kept_and_gone_when_it_went_well(order, folder, monkeypatch):
@@ -55,14 +55,14 @@ def test_what_goes_wrong_is_kept_and_gone_when_it_went_well(order, folder, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(worker, "loaded", odd)
-        assert carry_out(order) == Answer("failed", "ValueError: odd")
+        assert run_task(order) == TaskResult("failed", "ValueError: odd")
     assert "in odd" in (folder / "error.txt").read_text()
-    assert carry_out(order).state == "finished"
+    assert run_task(order).state == "finished"
     assert not (folder / "error.txt").exists()
 
 
 def test_a_users_mistake_is_refused(order):
-    answer = carry_out(replace(order, config=replace(order.config, dataset="./nowhere")))
+    answer = run_task(replace(order, config=replace(order.config, dataset="./nowhere")))
     assert answer.state == "refused"
     assert "nowhere" in answer.error
 
@@ -72,7 +72,7 @@ def test_a_folder_that_is_not_shared_is_refused(order, folder, tmp_path, elsewhe
     other = tmp_path / "other"
     if elsewhere == "present":
         mark_of(other)
-    answer = carry_out(replace(order, out=other))
+    answer = run_task(replace(order, out=other))
     assert answer.state == "refused"
     assert "does not see this" in answer.error
     assert not (other / folder.name).exists()
@@ -85,8 +85,8 @@ def test_a_relative_dataset_counts_from_where_the_sweep_was_started(order, tmp_p
     home.mkdir()
     np.savez(home / "mine.npz", images=np.zeros((8, 16, 16), np.uint8))
     config = configure("vae", "mine.npz", "quick", resolution=16, width=4, steps=2, batch_size=4)
-    answer = carry_out(replace(order, config=config, home=home, metrics=()))
-    assert answer == Answer("finished", trained=True)
+    answer = run_task(replace(order, config=config, home=home, metrics=()))
+    assert answer == TaskResult("finished", trained=True)
     assert Path.cwd() == home
 
 
@@ -99,5 +99,5 @@ def test_scores_are_worked_out_on_the_device_of_the_run(order, monkeypatch):
     devices = []
     monkeypatch.setattr("lddr.runs.run.run", lambda *given: None)
     monkeypatch.setattr("lddr.runs.evaluate.evaluate_run", lambda *given, device, **more: devices.append(device))
-    carry_out(replace(order, machine=Machine("cuda", 1, quiet=True)))
+    run_task(replace(order, machine=Machine("cuda", 1, quiet=True)))
     assert devices == ["cuda"]

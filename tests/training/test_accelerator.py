@@ -11,11 +11,11 @@ from benchmarks.launch import META, Launches, counted
 from lddr.config import configure, supervisions
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
+from lddr.hardware import Machine
 from lddr.latents import latents
 from lddr.models import models
 from lddr.runs.folder import RunFolder
 from lddr.runs.loop import train
-from lddr.runs.machine import Machine
 from lddr.training.accelerator import WARM_UP, AsynchronousTrainer, BatchesAhead, batches_for, trainer_on
 from lddr.training.batches import Batches
 from lddr.training.trainer import LOG_EVERY, LossAverages, Trainer

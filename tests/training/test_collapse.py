@@ -7,9 +7,9 @@ import torch
 from lddr import losses
 from lddr.config import configure
 from lddr.data.in_memory import ArrayDataset
+from lddr.hardware import Machine
 from lddr.likelihoods import Bernoulli
 from lddr.runs.index import read_run
-from lddr.runs.machine import Machine
 from lddr.runs.run import run
 from lddr.training.batches import Batches, as_tensor
 from lddr.training.collapse import LatentUse, latent_use, warning

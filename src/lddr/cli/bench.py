@@ -3,7 +3,7 @@
 from tyro.extras import SubcommandApp
 
 from lddr.cli.app import Columns, File, Whole, app, listed
-from lddr.runs.machine import check_threads
+from lddr.hardware import check_threads
 
 bench = SubcommandApp()
 app.command(bench, name="bench", help="Measure how fast this machine trains.")

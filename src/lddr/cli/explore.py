@@ -58,11 +58,11 @@ def explore(
 
 def _root(folder: Path | None, pretrained: bool) -> Path:
     """Return the folder to explore."""
-    from lddr.runs.pretrained import HOME, located
+    from lddr.runs.folder import PRETRAINED, located
 
     if pretrained and folder is not None:
         raise UserError("give a folder or --pretrained, not both")
-    root = HOME if pretrained else located(folder or Path("runs"))
+    root = PRETRAINED if pretrained else located(folder or Path("runs"))
     if not root.is_dir():
         others = "see those that ship with lddr: lddr explore --pretrained"
         raise UserError(f"there is no folder {root}; give the one that holds the runs, or {others}")

@@ -78,8 +78,8 @@ def evaluate(
     from lddr.metrics.evaluate import Options
     from lddr.metrics.metric import choose_metrics, parallel_jobs, parse_metric_settings
     from lddr.runs.evaluate import evaluate_run
+    from lddr.runs.folder import located
     from lddr.runs.index import finished_runs, read_run
-    from lddr.runs.pretrained import located
     from lddr.runs.tables import default_columns, known_scores, print_runs
 
     changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]

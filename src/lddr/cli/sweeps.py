@@ -9,12 +9,12 @@ from tyro.conf import Positional, arg
 from lddr import console
 from lddr.cli.app import LEFT_OUT, Conditions, Folder, Tracker, Whole, app
 from lddr.errors import UserError
+from lddr.hardware import Machine
 from lddr.runs.folder import RunFolder
-from lddr.runs.machine import Machine
 
 if TYPE_CHECKING:
     from lddr.sweeps.cluster import Failure, Outcome
-    from lddr.sweeps.estimate import Estimate
+    from lddr.sweeps.progress import Estimate
     from lddr.sweeps.study import Study
 
 WIDEST = 1000  # characters of a table: wrapped lines are better than truncated numbers
@@ -39,7 +39,7 @@ def sweep(
 ) -> None:
     """Train and score all runs of a study on Ray: on all cores of this machine, or on a cluster.
 
-    Finished runs are skipped and half-finished ones go on, so the same command resumes a sweep.
+    Finished runs are skipped and half-finished ones resume, so the same command resumes a sweep.
 
     Args:
         study: The name of a shipped study (circles, unregularized …) or the path of a .toml.
@@ -64,7 +64,7 @@ def sweep(
     chosen = read_study(study, scale, dataset, only)
     if dry_run:
         from lddr.hardware import keep_freed_memory
-        from lddr.sweeps.estimate import estimate
+        from lddr.sweeps.progress import estimate
 
         keep_freed_memory()  # as in the workers
         _print_estimate(estimate(chosen, out))
@@ -73,7 +73,7 @@ def sweep(
         _check_that_images_are_here(chosen)
     outcome = run_study(chosen, out, options)
     if outcome.stopped:
-        console.say("stopped; start the same command again to go on")
+        console.say("stopped; start the same command again to resume")
         sys.exit(130)
     _print_scores(chosen, out)
     console.say(_summary(outcome, out))
@@ -93,10 +93,10 @@ def _check_that_images_are_here(study: "Study") -> None:
 def _summary(outcome: "Outcome", out: Path) -> str:
     """Return one sentence of counts, then the folder and the error of every failed run."""
     counts = f"{outcome.finished} runs finished, {outcome.there} were there already, {len(outcome.failures)} failed"
-    return "\n".join([f"{counts}; they are in {out}", *map(_told, outcome.failures)])
+    return "\n".join([f"{counts}; they are in {out}", *map(_failure_line, outcome.failures)])
 
 
-def _told(failure: "Failure") -> str:
+def _failure_line(failure: "Failure") -> str:
     details = RunFolder(failure.folder).error_file
     return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
@@ -116,7 +116,7 @@ def _print_estimate(estimate: "Estimate") -> None:
     """Print how many runs are done, how many are left, and what they cost."""
     table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
     for share in estimate.shares:
-        table.add_row(*share.in_words())
+        table.add_row(*share.cells())
     if estimate.shares:
         console.show(table)
     for sentence in estimate.sentences():

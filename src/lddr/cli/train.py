@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 from lddr import console
 from lddr.cli.app import LEFT_OUT, Folder, Tracker, Whole, app
 from lddr.errors import UserError
-from lddr.runs.machine import Machine
+from lddr.hardware import Machine
 from lddr.settings import Size
 
 
@@ -69,14 +69,14 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
 
 def _print_pretrained() -> None:
     """Every shipped model, and how to look at it."""
+    from lddr.runs.folder import PRETRAINED
     from lddr.runs.index import list_runs
-    from lddr.runs.pretrained import HOME
     from lddr.runs.tables import headlines, shown
 
     table = console.table("name", "dataset", "kB", "scores", "what it shows")
     for column in table.columns[:3]:
         column.no_wrap = True
-    for run in list_runs(HOME):
+    for run in list_runs(PRETRAINED):
         scores = "\n".join(f"{name} {shown(run.value(name))}" for name in headlines([run]))
         size = f"{run.files.model_file.stat().st_size / 1000:.0f}"
         table.add_row(run.name, str(run.value("dataset")), size, scores, run.files.about)

@@ -29,8 +29,8 @@ from lddr.report.html import (
 from lddr.report.reproduce import commands, compare_command, report_command, show_command
 from lddr.report.style import dataset_title, method_title, model_title, rendered_as
 from lddr.report.traversals import LoadedRun, animation
+from lddr.runs.folder import is_shipped
 from lddr.runs.index import TRAINING_SCORES, Run, Value, gather
-from lddr.runs.pretrained import is_shipped
 from lddr.runs.tables import default_columns, matching, shown
 
 if TYPE_CHECKING:

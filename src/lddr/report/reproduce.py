@@ -8,8 +8,8 @@ from typing import Any
 from lddr.config import train_words
 from lddr.errors import UserError
 from lddr.report.groups import Group, unique, unpublished_settings
+from lddr.runs.folder import is_shipped
 from lddr.runs.index import Run
-from lddr.runs.pretrained import is_shipped
 
 
 def commands(groups: Sequence[Group]) -> list[str]:

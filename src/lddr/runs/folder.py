@@ -1,4 +1,4 @@
-"""A run is a folder: what its files are called, what they hold and how far it got. Nobody else knows."""
+"""A run is a folder: the names of its files, their content and how far the run got. This module alone knows them."""
 
 import json
 import os
@@ -7,61 +7,67 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakKeyDictionary
 
 from lddr.data import as_resolution
-from lddr.errors import UserError
-from lddr.files import alone, check_writable, in_one_line, reading_untrusted, write_json
-from lddr.runs.json_files import Content, is_entry, read_object
-from lddr.runs.machine import MOST_THREADS
-from lddr.runs.pretrained import is_shipped
+from lddr.errors import UserError, hint
+from lddr.files import alone, check_writable, content_of, in_one_line, reading_untrusted, reason_of, write_json
+from lddr.hardware import MOST_THREADS
 
 if TYPE_CHECKING:
     from lddr.config import Config
     from lddr.data.dataset import Dataset
 
+Content = dict[str, Any]  # of a JSON file
 State = Literal["finished", "training", "broken"]
-Stamp = list[
-    int
-]  # of config.json and, if there, scores.json: inode, time of change in nanoseconds, size; what is there
+Stamp = list[int]  # inode, time of change, size of config.json and scores.json; whether the other files exist
 
-FORMAT = 2  # of config.json and of the settings beside weights; a file without a number has format 1
+FORMAT = 2  # of config.json and of the settings saved with weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
-SMALL_JUDGE = "pipe_small_judge"  # PIPE with a judge that is too weak: a convolutional network of width 8
+LARGEST_JSON = 64 << 20  # bytes
 TAIL = 4096  # bytes at the end of a log that hold its last line
-COMPARED = ("checksum", "content", "factors")  # of what is known of the images; older runs may have kept less
-CURE = "put them back, or move that folder away (or give another --out) and train on these"
-ARRAY = re.compile("array-[0-9a-f]{8}")  # what lddr.data.in_memory calls images that are in no file
-RECORD = re.compile(rb'^\{"step": (\d+)\b.*\}\n', re.MULTILINE)
+PRETRAINED = Path(__file__).parents[1] / "pretrained"  # finished runs that ship with lddr
+LIST_PRETRAINED = "lddr models --pretrained"
+
+_COMPARED = ("checksum", "content", "factors")  # of the images; older runs may have kept fewer
+_OTHER_IMAGES = "put them back, or move that folder away (or give another --out) and train on these"
+_IN_MEMORY = re.compile("array-[0-9a-f]{8}")  # what lddr.data.in_memory calls images that are in no file
+_ENTRY_TYPES = {"settings": dict, "reason": str, "warning": str, "factors_left_out": dict}  # of a metric
+
+
+class BrokenRunError(UserError):
+    """A file of a run cannot be used; `reason` says why, without the folder and what to do."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is damaged: {reason}; move that folder away and train again")
+        self.reason = f"{path.name} {reason}"
 
 
 class RunFolder:
-    """The folder of a run; nothing but the dataset is kept in memory, since the files change while a run trains."""
+    """The folder of a run. Every property reads the files anew, since they change while a run trains."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.config_file, self.scores_file = self.path / CONFIG, self.path / SCORES
         self.log_file, self.model_file = self.path / LOG, self.path / MODEL
-        self.discriminator_file = self.path / "discriminator.safetensors"  # of its own: large, and few need it
+        self.discriminator_file = self.path / "discriminator.safetensors"  # separate: it is large, and few need it
         self.checkpoints, self.tensorboard = self.path / "checkpoint", self.path / "tensorboard"
-        self.tracking_file = self.path / "tracking.json"  # what it is called by trackers, and how far they know it
-        self.error_file = self.path / "error.txt"  # of a sweep: the last traceback
+        self.tracking_file = self.path / "tracking.json"  # the run's identity in each tracker, and the last step sent
+        self.error_file = self.path / "error.txt"  # the last traceback of a sweep's worker
 
     def __str__(self) -> str:
         return str(self.path)
 
-    # how far it is
-
     @property
     def is_run(self) -> bool:
-        """Whether there are settings, so that this is a run at all."""
+        """Whether the folder has settings, so that it is a run at all."""
         return self.config_file.exists()
 
     @property
     def missing(self) -> list[str]:
-        """The files it lacks to be finished."""
+        """The files that a finished run has and this one lacks."""
         return [name for name in NEEDED if not (self.path / name).is_file()]
 
     @property
@@ -70,13 +76,13 @@ class RunFolder:
 
     @property
     def state(self) -> State:
-        """Finished when all files are there; scores, the last of them, without the others are a broken run."""
+        """Return how far it is; scores are written last, so a run with scores that lacks other files is broken."""
         if self.is_finished:
             return "finished"
         return "broken" if self.scores_file.exists() or not self.is_run else "training"
 
     def require(self, *names: str) -> None:
-        """Refuse to go on with a run some of whose files somebody took away."""
+        """Raise UserError if one of these files was removed while the run trained."""
         for name in names:
             if not (self.path / name).is_file():
                 raise UserError(f"{self.path / name} has vanished while it trained; start the same command again")
@@ -88,8 +94,8 @@ class RunFolder:
             return 0
         with suppress(OSError), self.log_file.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL))
-            records = RECORD.findall(log.read())
-            return int(records[-1]) if records else 0
+            records = map(record_of, reversed(log.read().splitlines(keepends=True)))
+            return next((record["step"] for record in records if record is not None), 0)
         return 0
 
     @property
@@ -98,19 +104,15 @@ class RunFolder:
         names = (file.stem for file in self.checkpoints.glob("*.safetensors"))
         return max((int(name) for name in names if name.isdecimal()), default=None)
 
-    # what it is
-
     @property
     def facts(self) -> Content:
-        """All of config.json, in today's format: "settings", and in most "versions" and "dataset"."""
+        """The content of config.json in today's format: "settings", and in most runs "versions" and "dataset"."""
         if not self.is_run:
             raise UserError(f"{self} is no run: it has no {CONFIG}")
-        facts = read_object(self.config_file, "settings")
-        return upgraded(facts, self.config_file)
+        return upgraded(_read_object(self.config_file, "settings"), self.config_file)
 
     @property
     def config(self) -> "Config":
-        """Its settings."""
         from lddr.config import Config
 
         with reading_untrusted(self.config_file, "the settings of a run", "move that folder away and train again"):
@@ -118,7 +120,7 @@ class RunFolder:
 
     @property
     def versions(self) -> Content:
-        """Of lddr and what it ran on; nothing where nothing was kept."""
+        """The versions of lddr, torch and Python that trained it; empty if they were not kept."""
         with suppress(UserError):
             known = self.facts.get("versions")
             return known if isinstance(known, dict) else {}
@@ -126,24 +128,24 @@ class RunFolder:
 
     @property
     def threads(self) -> int | None:
-        """Of torch, when it began; None where that was not kept."""
+        """The number of torch threads that the run started with; None if it was not kept."""
         known = str(self.versions.get("threads"))
         return int(known) if known.isdecimal() and 0 < int(known) <= MOST_THREADS else None
 
     @property
     def images(self) -> Content:
-        """What is known of its images: name, number, shape, factors, checksum, path; nothing where nothing was kept."""
+        """Name, number, shape, factors, checksum and path of its images, as far as they were kept."""
         known = self.facts.get("dataset")
         return known if isinstance(known, dict) else {}
 
     @property
     def about(self) -> str:
-        """What a shipped model shows, in a line; nothing of other runs."""
+        """The one-line description of a shipped model; empty for other runs."""
         return str(self.facts.get("about", ""))
 
     @property
     def dataset(self) -> "Dataset":
-        """The images it was trained on, loaded once for all runs on them; others of the same name are refused."""
+        """The images it was trained on, cached for other runs on them; different images are refused."""
         from lddr.data.dataset import datasets
         from lddr.data.load import absolute
 
@@ -161,7 +163,7 @@ class RunFolder:
 
     @property
     def dataset_place(self) -> str:
-        """Where its images are: where they were read from, if they are still there, else what its settings name."""
+        """The path that its images were read from if it still exists, else the name in its settings."""
         path = self.images.get("path")
         if isinstance(path, str) and os.path.exists(path):  # noqa: PTH110 (takes any name)
             return path
@@ -169,7 +171,7 @@ class RunFolder:
 
     def _why_no_images(self, place: str) -> str:
         in_python = f"score it there with lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
-        if ARRAY.fullmatch(place):
+        if _IN_MEMORY.fullmatch(place):
             cure = f"{in_python}, or save the images as .npz and train on that"
             return f"{self} was trained on an array in Python, which is in no file; {cure}"
         where = f"the images that {self} was trained on are not at"
@@ -179,66 +181,61 @@ class RunFolder:
         return f"{where} {place}; {cure}, or, if they were given in Python, {in_python}"
 
     def check(self, dataset: "Dataset") -> None:
-        """Refuse images or labels that are not those it was trained on, as far as it kept what tells them apart."""
+        """Raise UserError if these are not the images and labels it was trained on, as far as checksums were kept."""
         known, found = self.images, _identity(dataset)
         shape = known.get("shape", list(dataset.image_shape))
         if shape != list(dataset.image_shape):
             shape = tuple(shape) if isinstance(shape, list) else shape
-            raise UserError(f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}; {CURE}")
-        if any(known[name] != found[name] for name in COMPARED if name in known and name in found):
-            raise UserError(f"the images or labels of {dataset.name} are no longer those {self} was trained on; {CURE}")
-
-    # what it found
+            raise UserError(
+                f"{self} was trained on images {shape}, {dataset.name} has {dataset.image_shape}; {_OTHER_IMAGES}"
+            )
+        if any(known[name] != found[name] for name in _COMPARED if name in known and name in found):
+            raise UserError(
+                f"the images or labels of {dataset.name} are no longer those {self} was trained on; {_OTHER_IMAGES}"
+            )
 
     @property
     def scores(self) -> Content:
-        """All of scores.json, by today's names: "training", and "metrics" where it was evaluated."""
+        """The content of scores.json under today's names: "training", and "metrics" if it was evaluated."""
         if not self.scores_file.exists():
             raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
-        return _renamed(read_object(self.scores_file, "training"))
+        return _renamed(_read_object(self.scores_file, "training"))
 
     @property
     def metrics(self) -> dict[str, Content]:
-        """Metric → its score or the reason why it has none, what else it found, and its settings; as far as known."""
+        """Metric → its score or the reason why it has none, details, and its settings; empty if it has no scores."""
         with suppress(UserError):
             entries = self.scores.get("metrics")
             known = entries if isinstance(entries, dict) else {}
-            return {name: entry for name, entry in known.items() if is_entry(entry)}
+            return {name: entry for name, entry in known.items() if _is_entry(entry)}
         return {}
 
     @property
     def undefined(self) -> dict[str, str]:
-        """The metrics that have no score here, and why."""
+        """The metrics that have no score, and why."""
         entries = self.metrics.items()
         return {name: str(entry.get("reason")) for name, entry in entries if entry.get("score") is None}
 
     @property
     def tracked_as(self) -> dict[str, Content]:
-        """Tracker → the run's "id" there, and the last "step" it was told; nothing where nothing is known."""
+        """Tracker → the run's "id" there and the last "step" it received; empty if the run was never tracked."""
         with suppress(OSError, ValueError, RecursionError):
             known = json.loads(self.tracking_file.read_bytes())
-            return (
-                {name: each for name, each in known.items() if isinstance(each, dict)}
-                if isinstance(known, dict)
-                else {}
-            )
+            known = known if isinstance(known, dict) else {}
+            return {name: each for name, each in known.items() if isinstance(each, dict)}
         return {}
 
     @property
     def log(self) -> list[Content]:
         """The records of its training so far."""
-        from lddr.runs.tracking import read_log
-
         return read_log(self.log_file) if self.log_file.is_file() else []
 
-    # writing
-
     def check_writable(self) -> None:
-        """Refuse to work for a folder that cannot keep what comes of it."""
-        self._check_is_own()
+        """Raise UserError before any work whose results could not be saved here."""
+        self._check_not_shipped()
         check_writable(self.path)
 
-    def _check_is_own(self) -> None:
+    def _check_not_shipped(self) -> None:
         if is_shipped(self.path):
             raise UserError(f"{self} ships with lddr and stays as it is; copy that folder and use the copy")
 
@@ -248,8 +245,8 @@ class RunFolder:
         say: Callable[[str], None] | None = None,
         wait: bool = True,
     ) -> AbstractContextManager[None]:
-        """Be the only process that does this to it."""
-        self._check_is_own()
+        """Hold the lock for training it, for working on it in a sweep, or for adding scores."""
+        self._check_not_shipped()
         return alone(self.path / doing, say, wait)
 
     def write_config(self, config: "Config", versions: Content, images: Content, about: str = "") -> None:
@@ -260,18 +257,17 @@ class RunFolder:
         write_json(self.scores_file, {"training": training})
 
     def add_scores(self, entries: dict[str, Content]) -> Content:
-        """Keep more scores beside those there are; gives all of them."""
-        with self.alone("scores"):  # somebody else may have added some meanwhile
-            there = self.scores
-            scores = there | {"metrics": self.metrics | entries}
+        """Add scores to the existing ones, and return all of them."""
+        with self.alone("scores"):  # another process may have added some meanwhile
+            scores = self.scores | {"metrics": self.metrics | entries}
             write_json(self.scores_file, scores)
         return scores
 
 
 def stamp_of(folder: str) -> Stamp | None:
-    """Tells whether what lists show of a run changed, without opening its files; None if this is no run.
+    """Return what changes with config.json and scores.json, without opening them; None if this is no run.
 
-    Files written whole are new ones, so the inode alone would tell; time and size see what an editor does in place.
+    Files written atomically get a new inode; time and size reveal what an editor changes in place.
     """
     stamp: Stamp = []
     with suppress(OSError):
@@ -283,7 +279,7 @@ def stamp_of(folder: str) -> Stamp | None:
 
 
 def upgraded(facts: Content, path: Path) -> Content:
-    """What was kept in an older format, as today's says it; one of the future is refused."""
+    """Return the content of config.json in today's format; raise UserError for a newer one."""
     number = facts.get("format", 1)
     if type(number) is not int or not 1 <= number <= FORMAT:
         raise UserError(f"{path} has format {number!r}, this lddr knows 1 to {FORMAT}; update lddr to open it")
@@ -291,10 +287,10 @@ def upgraded(facts: Content, path: Path) -> Content:
 
 
 def _renamed(scores: Content) -> Content:
-    """The scores of older versions under today's names.
+    """Return the scores of older versions under today's names.
 
-    PIPE scores whose settings name no judge are from before it was the published one. Runs that have one ELBO are older
-    than the sampled one: theirs is that of codes without noise.
+    PIPE scores whose settings name no judge come from a judge that is too weak, a convolutional network of width 8.
+    Runs that have only one ELBO are older than the sampled one: theirs is the ELBO of codes without noise.
     """
     if "elbo_noiseless" not in (training := scores["training"]):
         renamed = {"elbo_noiseless" if name == "elbo" else name: value for name, value in training.items()}
@@ -304,11 +300,13 @@ def _renamed(scores: Content) -> Content:
         return scores
     if isinstance(settings := pipe.get("settings"), dict) and "judge" in settings:
         return scores
-    return scores | {"metrics": {SMALL_JUDGE if name == "pipe" else name: entry for name, entry in entries.items()}}
+    return scores | {
+        "metrics": {"pipe_small_judge" if name == "pipe" else name: entry for name, entry in entries.items()}
+    }
 
 
 def _with_names(settings: Content) -> Content:
-    """Format 1 says by the name of the model alone which latent and objective it has."""
+    """Add the names of latent and objective, which format 1 implied by the model's name."""
     from lddr.models import models
 
     model = settings.get("model")
@@ -319,8 +317,50 @@ def _with_names(settings: Content) -> Content:
     return settings | {part: {"name": names[part]} | settings[part] for part in parts}
 
 
+def read_log(path: Path) -> list[Content]:
+    """Return the records of a log; a last line that was cut short is left out."""
+    if not path.exists():
+        raise UserError(f"there is no log {path}; train first or correct the path")
+    records = [record_of(line) for line in path.read_bytes().splitlines(keepends=True)]
+    if None in records[:-1]:
+        number = records.index(None) + 1
+        raise UserError(f"line {number} of {path} is damaged; delete that line, or train again in another folder")
+    return [record for record in records if record is not None]
+
+
+def record_of(line: bytes) -> Content | None:
+    """Return the record of a whole line of the log, None for a torn one."""
+    try:
+        record = json.loads(line) if line.endswith(b"\n") else None
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and isinstance(record.get("step"), int) else None
+
+
+def pretrained_names() -> list[str]:
+    """Return the names of the models that ship with lddr."""
+    return sorted(folder.parent.name for folder in PRETRAINED.glob("*/config.json"))
+
+
+def is_shipped(folder: Path) -> bool:
+    """Return whether a folder belongs to the package, which must stay as it is."""
+    return folder.resolve().is_relative_to(PRETRAINED.resolve())
+
+
+def located(given: str | Path) -> Path:
+    """Return the folder that is meant: an existing one, else the shipped model of this name."""
+    name, path = str(given), Path(given)
+    if path.exists() or Path(name).name != name:
+        return path
+    if name in pretrained_names():
+        return PRETRAINED / name
+    if near := hint(name, pretrained_names()):
+        raise UserError(f"there is no folder {name}; {near}See the models that ship with lddr: {LIST_PRETRAINED}")
+    return path
+
+
 def loaded(name: str, resolution: int | str | None, fit: str | None = None, background: str = "auto") -> "Dataset":
-    """A dataset, kept for the next run on it; a relative path may lead elsewhere by then."""
+    """Return a dataset, cached by its absolute path, since a relative one may lead elsewhere later."""
     from lddr.data.load import absolute
 
     return _loaded(absolute(name), resolution, fit, background)
@@ -334,7 +374,7 @@ def _loaded(name: str, resolution: int | str | None, fit: str | None, background
 
 
 def _identity(dataset: "Dataset") -> Content:
-    """Worked out once for all runs on these images, which are not kept longer for that."""
+    """Return the checksums of a dataset, computed once while it is in memory."""
     from lddr.data.dataset import identity
 
     if dataset not in _identities:
@@ -343,3 +383,26 @@ def _identity(dataset: "Dataset") -> Content:
 
 
 _identities: WeakKeyDictionary["Dataset", Content] = WeakKeyDictionary()
+
+
+def _read_object(path: Path, needed: str) -> Content:
+    """Return the JSON object of a file, which must hold an object under the needed name."""
+    if not path.is_file():
+        raise BrokenRunError(path, "is no file")
+    try:
+        content = json.loads(content_of(path, LARGEST_JSON))
+    except Exception as error:  # untrusted bytes
+        raise BrokenRunError(path, f"is no JSON ({reason_of(error)})") from error
+    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
+        raise BrokenRunError(path, f"holds no {needed!r}")
+    return content
+
+
+def _is_entry(entry: Any) -> bool:
+    """Return whether this is the score of a metric, or the reason why it has none, in a form that can be shown."""
+    if not isinstance(entry, dict):
+        return False
+    if any(type(entry[name]) is not kind for name, kind in _ENTRY_TYPES.items() if name in entry):
+        return False
+    score = entry.get("score")
+    return score is None or (type(score) in (int, float) and abs(score) < 1e300)

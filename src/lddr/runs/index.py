@@ -14,9 +14,17 @@ from typing import Any
 from lddr.console import say
 from lddr.errors import UserError, hint
 from lddr.files import content_of, reason_of, written_whole
-from lddr.runs import pretrained
-from lddr.runs.folder import RunFolder, Stamp, State, stamp_of
-from lddr.runs.json_files import BrokenRunError
+from lddr.runs.folder import (
+    LIST_PRETRAINED,
+    PRETRAINED,
+    BrokenRunError,
+    RunFolder,
+    Stamp,
+    State,
+    is_shipped,
+    pretrained_names,
+    stamp_of,
+)
 from lddr.settings import flattened
 
 Value = str | int | float | None
@@ -114,7 +122,7 @@ def list_runs(root: str | Path) -> list[Run]:
             if run.state != "broken":  # what is wrong may be mended without a trace in the stamp: look again
                 fresh[key] = {"stamp": stamp, "run": _plain(run)}
         runs.append(run)
-    if fresh != known and "" not in fresh and not pretrained.is_shipped(top):  # a root that is a run needs none
+    if fresh != known and "" not in fresh and not is_shipped(top):  # a root that is a run needs none
         _write_index(top, fresh)
     return runs
 
@@ -150,14 +158,14 @@ def find_run(text: str, root: Path) -> Run:
         return read_run(Path(text))
     if Path(text).is_dir():
         raise UserError(f"{text} is no run: it has no config.json; list the runs in it with: lddr runs ls {text}")
-    shipped = [read_run(pretrained.HOME / text)] if text in pretrained.names() else []
-    near = "" if shipped else hint(text, pretrained.names())
+    shipped = [read_run(PRETRAINED / text)] if text in pretrained_names() else []
+    near = "" if shipped else hint(text, pretrained_names())
     runs = list_runs(root) if root.is_dir() else []
     found = [run for run in runs if text in (run.name, run.run)] or shipped or [run for run in runs if text in run.name]
     if not found:
         there = f"no run below {root} has {text!r} in its name"
         where = there if root.is_dir() else f"there is no run {text!r}, nor a folder {root}"
-        raise UserError(f"{where}; {near}see runs with: lddr runs ls FOLDER, shipped models with: {pretrained.LIST}")
+        raise UserError(f"{where}; {near}see runs with: lddr runs ls FOLDER, shipped models with: {LIST_PRETRAINED}")
     if len(found) > 1:
         some = ", ".join(str(run.folder) for run in found[:3]) + (", …" if len(found) > 3 else "")
         raise UserError(f"{text!r} could be any of {len(found)} runs ({some}); give more of the name, or the folder")

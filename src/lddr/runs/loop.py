@@ -10,9 +10,9 @@ from types import FrameType
 
 from lddr.console import say
 from lddr.errors import UserError
+from lddr.hardware import Machine, OnLog
 from lddr.runs.folder import CONFIG, LOG, RunFolder
-from lddr.runs.machine import Machine, OnLog
-from lddr.runs.tracking import Tracker
+from lddr.runs.tracking import TrainingLog
 from lddr.training import checkpoint
 from lddr.training.batches import Batches
 from lddr.training.collapse import CollapseWatch
@@ -22,7 +22,7 @@ FORMAT = 2  # of checkpoints; those without a number have 100 steps in every lin
 
 
 class Stopped(KeyboardInterrupt):
-    """Training was asked to stop and has saved its state; whoever catches errors and goes on shall not go on."""
+    """Training was asked to stop and has saved its state; a handler of errors must not continue."""
 
 
 def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
@@ -34,10 +34,10 @@ def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machin
     if found is not None:
         trainer.restore(found.tensors)
         first, sums = found.step, found.tensors.get("sums")
-    tracker = Tracker(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
+    log = TrainingLog(folder, steps, first or None, machine.quiet, machine.tensorboard, hooks)
     averages, saved_at = LossAverages(first, sums), time.monotonic()
     watch = CollapseWatch(trainer.vae, batches.dataset, trainer.config)
-    with _asked_to_stop() as stop, tracker:
+    with _asked_to_stop() as stop, log:
         for step in range(first, steps):
             averages.add(trainer.step(batches.batch(step)))
 
@@ -46,20 +46,20 @@ def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machin
             saves = not is_last and (stops or time.monotonic() - saved_at > machine.checkpoint_seconds)
             if trainer.checks_every_step or logs or saves:
                 _check(averages.read(), folder)
-            tracker.show(step + 1, averages.latest)
+            log.show(step + 1, averages.latest)
             if logs:
-                tracker.record(step + 1, averages.line(step % interval + 1) | trainer.validation(batches.validation))
+                log.record(step + 1, averages.line(step % interval + 1) | trainer.validation(batches.validation))
                 watch.look(step + 1)
             if saves:
-                tracker.sync()
+                log.sync()
                 folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
                 state = trainer.tensors() | ({} if averages.sums is None else {"sums": averages.sums})
                 facts = {"format": FORMAT, "fingerprint": trainer.config.fingerprint}
                 checkpoint.save(folder.checkpoints, step + 1, state, facts)
                 saved_at = time.monotonic()
             if stops and not is_last:
-                raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to go on")
-        tracker.sync()
+                raise Stopped(f"stopped at step {step + 1} of {steps}, saved in {folder}; start it again to resume")
+        log.sync()
 
 
 def _newest(trainer: Trainer, folder: RunFolder) -> checkpoint.Checkpoint | None:
@@ -93,7 +93,7 @@ def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int,
 
 
 def _check(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
-    """Stop at a loss that is no number, which the trainer has kept from the weights, and say which term it was."""
+    """Raise UserError at a loss that is NaN or infinite, which the trainer did not apply, and name the term."""
     step = next((step for step, values in terms.items() if not math.isfinite(values["loss"])), None)
     if step is None:
         return

@@ -17,15 +17,14 @@ from lddr.data.dataset import Dataset, identity
 from lddr.data.factors import FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.hardware import chosen_device, has_fast_bf16
+from lddr.hardware import Machine, chosen_device, has_fast_bf16, usable_cores
 from lddr.latents.latent import usual_supervision
 from lddr.metrics.elbo import bounds
 from lddr.objectives.objective import Objective
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
 from lddr.runs.index import flat_settings, is_collapsed
 from lddr.runs.loop import train
-from lddr.runs.machine import Machine, usable_cores
-from lddr.runs.trackers import Tracked
+from lddr.runs.tracking import TrackedRun
 from lddr.training.accelerator import batches_for, capture, trainer_on
 from lddr.training.batches import Batches
 from lddr.training.checkpoint import module_tensors, save_model
@@ -55,7 +54,7 @@ def run(
     if folder.is_finished:
         folder.check(seen)
         return folder.path
-    tracked = None if machine.track is None else Tracked(machine.track, folder, flat_settings(config.as_dict()))
+    tracked = None if machine.track is None else TrackedRun(machine.track, folder, flat_settings(config.as_dict()))
     if seen.reading and not machine.quiet:
         say(seen.reading)
     trainer = _trainer(config, machine, seen, vae, objective)
@@ -120,7 +119,7 @@ def _say_how_long(trainer: Trainer, batches: Batches, folder: RunFolder) -> None
 
 
 def _carry_out(
-    trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: Tracked | None
+    trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: TrackedRun | None
 ) -> None:
     _write_config(trainer.config, folder, batches.dataset)
     with tracked or nullcontext():
@@ -128,7 +127,7 @@ def _carry_out(
         train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
         scores = _measured(trainer, batches, folder, machine)
         if tracked:
-            tracked.scored(scores)
+            tracked.set_scores(scores)
 
 
 def _measured(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, float]:

@@ -1,69 +1,48 @@
-"""How far a study is: a line for each run, and medians so far."""
+"""How far a study is: the stage of each run, a running sweep's display, median scores, and the cost of the rest."""
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from statistics import median
-from time import monotonic
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from rich.progress import TaskID
-
-from lddr.config import Config
-from lddr.console import Display, Speed, text_column
+from lddr.config import Config, Training
+from lddr.console import Progress, Task, watched
+from lddr.data import height_and_width
+from lddr.data.dataset import datasets
+from lddr.data.load import load_dataset, warmed, why_missing
+from lddr.metrics.evaluate import is_scored
+from lddr.metrics.metric import Metric
 from lddr.runs.folder import RunFolder
-from lddr.runs.index import Run, common_elbo, read_run
+from lddr.runs.index import common_elbo, read_run
 from lddr.runs.tables import shown
+from lddr.settings import rules_of
+from lddr.supervision import Supervision
 from lddr.sweeps.study import Study
 
-Row = dict[str, str]
+Stage = Literal["finished", "trained", "begun", "new"]
+
+TRAINING_SHARE = 0.9  # of a run's work; the rest is its evaluation
+LOOK_SECONDS = 30.0  # between two lines of a sweep, and two looks at the logs where there is no terminal
+SPEED_SECONDS = 600.0  # over which the speed of a sweep is averaged
+TIMED_SECONDS, WARM_UP_STEPS = 0.5, 2  # the least to time of a kind of run; steps before that, which allocate memory
 
 
-def score_rows(study: Study, out: Path) -> list[Row]:
-    """A row per point of the grid, with the median over its seeds of every score."""
-    points: dict[Config, list[Config]] = {}
-    for config in study.configs:
-        points.setdefault(replace(config, training=replace(config.training, seed=0)), []).append(config)
-    knobs = _varied([point.flat() for point in points])
-    read = {config: read_run(out / config.run_name) for config in study.configs}
-    finished = {config: run for config, run in read.items() if run.state == "finished"}
-    scores = [common_elbo(finished.values()), *study.metrics]
-    return [_row(point, configs, knobs, scores, finished) for point, configs in points.items()]
+def stage_of(config: Config, out: Path, wanted: Mapping[str, Metric]) -> tuple[Stage, int]:
+    """Return how far a run is, and its training steps left; a finished run has all wanted scores."""
+    folder, steps = RunFolder(out / config.run_name), config.training.steps
+    if folder.is_finished:
+        scores = folder.metrics
+        scored = all(is_scored(scores.get(name), metric) for name, metric in wanted.items())
+        return ("finished" if scored else "trained"), 0
+    saved = folder.saved_step
+    return ("new", steps) if saved is None else ("begun", steps - saved)
 
 
-def _row(
-    point: Config, configs: list[Config], knobs: list[str], scores: Sequence[str], finished: Mapping[Config, Run]
-) -> Row:
-    runs = [finished[config] for config in configs if config in finished]
-    settings = point.flat()
-    row = {name: _word(settings.get(name)) for name in knobs} | {"runs": f"{len(runs)}/{len(configs)}"}
-    for name in scores:
-        values = [run.scores[name] for run in runs if name in run.scores]
-        row[name] = shown(float(median(values))) if values else "-"
-    return row
-
-
-def _word(value: Any) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _varied(points: list[dict[str, Any]]) -> list[str]:
-    """The model, and every setting with several values; one that only some models have counts where it is."""
-    values: dict[str, set[str]] = {}
-    for settings in points:
-        for name, value in settings.items():
-            values.setdefault(name, set()).add(str(value))
-    told = ("model", "latent", "objective")  # the model says the others
-    return ["model"] + [name for name, found in values.items() if len(found) > 1 and name not in told]
-
-
-TRAINING = 0.9  # of a run's work; the rest is its evaluation
-WINDOW = 600.0  # seconds over which the speed is taken
-LINE = 30.0  # seconds between two plain lines
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Job:
     """A run to be made, and its folder."""
 
@@ -74,92 +53,260 @@ class Job:
     def steps(self) -> int:
         return self.config.training.steps
 
+    @property
+    def steps_done(self) -> int:
+        """The step of the last line in the log, or all steps if there are weights."""
+        folder = RunFolder(self.folder)
+        return self.steps if folder.model_file.exists() else folder.last_step
 
-def steps_done(job: Job) -> int:
-    """How far a run's folder says it is: its last line in the log, or all steps when there are weights."""
-    folder = RunFolder(job.folder)
-    return job.steps if folder.model_file.exists() else folder.last_step
 
-
-class SweepProgress(Display):
+class SweepProgress(Progress):
     """The display of one sweep; `look` reads the runs' own logs, so that workers need not report."""
 
     def __init__(self, name: str, jobs: Sequence[Job], there: int, quiet: bool = False) -> None:
-        super().__init__(text_column("{task.description}", ratio=1), text_column("{task.fields[note]}"), quiet=quiet)
-        self._name, self._runs, self._ended = name, there + len(jobs), there
-        self._lines: dict[Path, TaskID] = {}
-        self._first: dict[Path, int] = {}  # steps a run had when it was first seen: not this sweep's work
-        self._left = sum(job.steps for job in jobs)  # steps of the runs that have not ended
-        self._failures, self._done = 0, 0.0  # work is measured in steps
-        self._said: set[str] = set()
-        self._speed, self._due = Speed(WINDOW), monotonic()
+        super().__init__(quiet, LOOK_SECONDS, keep=True)
+        self._jobs, self._runs, self._ended, self._failures = list(jobs), there + len(jobs), there, 0
+        self._first = {job: 0 if self.quiet else job.steps_done for job in jobs}  # not this sweep's work
+        self._finished_steps, self._bars = 0, dict[Job, Task]()
+        self._sweep = Task(self, f"sweep {name}", *self._work(), window=SPEED_SECONDS)
+        self._due, self._printed = 0.0, set[str]()
 
     def __enter__(self) -> Self:
-        if self.bars:
-            self._all = self.bars.add_task(self._name, total=self._runs, note="")
-        return super().__enter__()
+        super().__enter__()
+        self._sweep.update(self._sweep.done, self._note)
+        if not self.quiet:
+            self._sweep.show()
+        return self
 
     def __exit__(self, *problem: object) -> None:
-        self._keep_lines(set())
-        self._show([])
+        for bar in self._bars.values():
+            bar.remove()
+        self._sweep.update(self._sweep.done, self._note)
+        self._sweep.finish()
         super().__exit__(*problem)
 
-    def say(self, sentence: str) -> None:
-        self.line(f"lddr: {sentence}")
-
-    def say_once(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            self.say(sentence)
+    def say(self, sentence: str, once: bool = False) -> None:
+        if not (once and sentence in self._printed):
+            self._printed.add(sentence)
+            self.line(f"lddr: {sentence}")
 
     def finished(self, job: Job) -> None:
-        self._ended += 1
-        self._left -= job.steps
-        self._done += job.steps - TRAINING * self._first.get(job.folder, 0)
+        self._end(job)
+        self._finished_steps += job.steps
 
     def failed(self, job: Job, error: str) -> None:
+        self._end(job)
         self._failures += 1
-        self._ended += 1
-        self._left -= job.steps
         self.say(f"{job.folder.name} failed: {error}")
 
     def look(self, jobs: Collection[Job]) -> None:
         """Read how far these runs are and show it, unless that was only just done."""
-        now = monotonic()
-        if self.quiet or now < self._due:
+        if self.quiet or (now := time.monotonic()) < self._due:
             return
-        self._due = now + (1 + len(jobs) / 100 if self.bars else LINE)  # many logs on a network disk take their time
-        steps = {job: steps_done(job) for job in jobs}
-        # runs are asked for before there is room for them: those that move are at work
-        moving = {job: step for job, step in steps.items() if step != self._first.setdefault(job.folder, step)}
-        done = self._done + TRAINING * sum(step - self._first[job.folder] for job, step in moving.items())
-        left = self._left - TRAINING * sum(steps.values())
-        self._keep_lines({job.folder for job in moving})
-        for job, step in moving.items():
-            self._line(job, step)
-        self._speed.note(now, done)
-        self._show([f"{len(moving)} running", self._speed.left(done + left)])
-
-    def _keep_lines(self, folders: set[Path]) -> None:
-        for folder in self._lines.keys() - folders:
-            if self.bars:
-                self.bars.remove_task(self._lines.pop(folder))
-
-    def _line(self, job: Job, step: int) -> None:
-        if not self.bars:
-            return
-        if job.folder not in self._lines:
-            if len(self._lines) >= self.console.height - 3:
-                return
-            self._lines[job.folder] = self.bars.add_task(job.folder.name, total=job.steps, note="")
-        note = f"{step}/{job.steps}" if step < job.steps else "evaluating"
-        self.bars.update(self._lines[job.folder], completed=step, note=note)
-
-    def _show(self, notes: list[str]) -> None:
-        failures = [f"{self._failures} failed"] if self._failures else []
-        words = "  ".join([f"{self._ended}/{self._runs} runs", *notes, *failures])
+        self._due = now + max(1.0, self.interval)  # many logs on a network disk take their time
+        steps = {job: job.steps_done for job in jobs}
+        # runs are queued before there is room for them: those that advance are running
+        running = {job: step for job, step in steps.items() if step != self._first[job]}
         if self.bars:
-            with suppress(OSError):
-                self.bars.update(self._all, completed=self._ended, note=words, refresh=True)
-        else:
-            self.line(f"sweep {self._name}  {words}")
+            self._show_runs(running)
+        self._sweep.total, done = self._work(steps)
+        self._sweep.update(done, lambda: self._note(f"{len(running)} running"))
+
+    def _end(self, job: Job) -> None:
+        self._ended += 1
+        self._jobs.remove(job)
+
+    def _work(self, steps: Mapping[Job, int] | None = None) -> tuple[float, float]:
+        """Return the work of all runs that have not failed, and the part that is done, in steps."""
+        done = sum((steps or {}).get(job, self._first[job]) for job in self._jobs)
+        total = self._finished_steps + sum(job.steps for job in self._jobs)
+        return total, self._finished_steps + TRAINING_SHARE * done
+
+    def _note(self, running: str = "") -> str:
+        failures = f"{self._failures} failed" if self._failures else ""
+        return "  ".join(filter(None, [f"{self._ended}/{self._runs} runs", running, failures]))
+
+    def _show_runs(self, running: Mapping[Job, int]) -> None:
+        for job in self._bars.keys() - running:
+            self._bars.pop(job).remove()
+        for job, step in running.items():
+            if job not in self._bars and len(self._bars) < self.console.height - 3:
+                self._bars[job] = Task(self, job.folder.name, job.steps, step, window=SPEED_SECONDS)
+            if job in self._bars:
+                note = f"{step}/{job.steps}" if step < job.steps else "evaluating"
+                self._bars[job].update(step, lambda note=note: note)
+
+
+def score_rows(study: Study, out: Path) -> list[dict[str, str]]:
+    """Return a row per point of the grid, with the median over its seeds of every score."""
+    points: dict[Config, list[Config]] = {}
+    for config in study.configs:
+        points.setdefault(replace(config, training=replace(config.training, seed=0)), []).append(config)
+    runs = {config: read_run(out / config.run_name) for config in study.configs}
+    finished = {config: run for config, run in runs.items() if run.state == "finished"}
+    names, settings = [common_elbo(finished.values()), *study.metrics], [point.flat() for point in points]
+    rows = []
+    for point, configs in zip(settings, points.values(), strict=True):
+        scores = [finished[config].scores for config in configs if config in finished]
+        row = {name: _cell(point.get(name)) for name in _varied(settings)} | {"runs": f"{len(scores)}/{len(configs)}"}
+        for name in names:
+            values = [each[name] for each in scores if name in each]
+            row[name] = shown(float(median(values))) if values else "-"
+        rows.append(row)
+    return rows
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _varied(points: list[dict[str, Any]]) -> list[str]:
+    """Return the model, and every setting with several values among the points that have it."""
+    values: dict[str, set[str]] = {}
+    for settings in points:
+        for name, value in settings.items():
+            values.setdefault(name, set()).add(str(value))
+    implied = ("model", "latent", "objective")  # the model's name implies the others
+    return ["model"] + [name for name, found in values.items() if len(found) > 1 and name not in implied]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Runs left that cost the same per step."""
+
+    shape: Config  # what their cost depends on, everything else at its default, on the dataset they are timed on
+    datasets: tuple[str, ...]
+    runs: int
+    steps: int
+    seconds_per_step: float | None  # None if it could not be measured
+
+    @property
+    def core_hours(self) -> float:
+        return self.steps * (self.seconds_per_step or 0.0) / 3600
+
+    def cells(self) -> tuple[str, ...]:
+        """Return model, datasets, runs left, milliseconds per step and core-hours, for a table."""
+        seconds, shape = self.seconds_per_step, self.shape
+        model = f"{shape.model}, {shape.supervision.loss}" if shape.supervision else shape.model
+        size = ""
+        if shape.resolution is not None:
+            size = f" at {'x'.join(map(str, height_and_width(shape.resolution)))}, width {shape.networks.width}"
+        cost = ("?", "?") if seconds is None else (f"{1000 * seconds:,.1f}", f"{self.core_hours:,.1f}")
+        return model, ", ".join(self.datasets) + size, f"{self.runs:,}", *cost
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How many runs a study has, how many are at which stage, and what is left to train."""
+
+    study: str
+    stages: dict[Stage, int]
+    shares: tuple[Share, ...]
+    missing: dict[str, str] = field(default_factory=dict)  # a dataset that is not here → how to get it
+
+    @property
+    def runs(self) -> int:
+        return sum(self.stages.values())
+
+    @property
+    def core_hours(self) -> float:
+        """The core-hours of training left on this machine, without what could not be measured."""
+        return sum(share.core_hours for share in self.shares)
+
+    @property
+    def unknown_runs(self) -> int:
+        """The number of runs whose steps could not be timed."""
+        return sum(share.runs for share in self.shares if share.seconds_per_step is None)
+
+    def sentences(self) -> list[str]:
+        from joblib import cpu_count
+
+        stages, cores, hours = self.stages, cpu_count(), self.core_hours
+        sentences = [
+            f"{self.study}: {self.runs:,} runs; {stages.get('finished', 0):,} finished, "
+            f"{stages.get('trained', 0):,} trained and to be scored, {stages.get('begun', 0):,} half-finished, "
+            f"{stages.get('new', 0):,} to begin"
+        ]
+        if self.shares:
+            cost = f"{hours:,.1f} core-hours, {hours / cores:,.1f} hours on {cores} cores"
+            sentences.append(f"training left: {cost}; scoring comes on top")
+        if unknown := self.unknown_runs:
+            sentences.append(f"not counted: {unknown:,} runs on images that are not here")
+        return sentences + list(self.missing.values())
+
+
+def estimate(study: Study, out: Path, calibration_steps: int = 5, quiet: bool = False) -> Estimate:
+    """Look at the run folders below `out` and time a few steps, on one thread, of each kind of run that is left."""
+    stages: Counter[Stage] = Counter()
+    wanted = study.wanted
+    left: dict[Config, list[tuple[str, int]]] = {}  # dataset and steps of every run that is not trained yet
+    for config in study.configs:
+        stage, steps = stage_of(config, out, wanted)
+        stages[stage] += 1
+        if steps:
+            left.setdefault(shape_of(config), []).append((config.dataset, steps))
+    shares = []
+    for shape in watched(left, "timing training steps", quiet):
+        names, steps = zip(*left[shape], strict=True)
+        seconds = seconds_per_step(shape, calibration_steps)
+        shares.append(Share(shape, tuple(dict.fromkeys(names)), len(steps), sum(steps), seconds))
+    datasets_left = sorted({name for share in shares for name in share.datasets})
+    missing = {name: why for name in datasets_left if (why := why_missing(name))}
+    return Estimate(study.name, dict(stages), tuple(shares), missing)
+
+
+def shape_of(config: Config) -> Config:
+    """Return the same without what does not change the cost of a step: seed, steps, penalty weights, labels, files."""
+    weights = {name: rule.default for name, rule in rules_of(config.objective).items() if rule.kind is float}
+    objective = config.objective.changed(**weights)  # sizes, which are whole numbers, may have a cost
+    training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
+    supervision = config.supervision
+    if supervision is not None:  # own images may have fewer labels than the default
+        labels = min(supervision.labels, Supervision.default_of("labels"))
+        supervision = Supervision(supervision.loss, labels)
+    dataset = stand_in(config.dataset)
+    return replace(config, dataset=dataset, objective=objective, training=training, supervision=supervision)
+
+
+def stand_in(name: str) -> str:
+    """Return a dataset with images of the same shape that needs no files: loading images is a hundredth of a step."""
+    if name not in datasets or not datasets[name].needs_files:
+        return name
+    shape = datasets[name].image_shape
+    here = (other for other in datasets if not datasets[other].needs_files and datasets[other].is_fixed)
+    return next((other for other in here if datasets[other].image_shape == shape), name)
+
+
+def seconds_per_step(config: Config, steps: int) -> float | None:
+    """Return the median processor time of a training step on one thread; None if the images are not here."""
+    import torch
+
+    if why_missing(config.dataset):
+        return None
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        taken: list[float] = []
+        for number, seconds in enumerate(_timed_steps(config), 1 - WARM_UP_STEPS):
+            if number > 0:
+                taken.append(seconds)
+            if number >= max(steps, 1) and sum(taken) > TIMED_SECONDS:
+                break
+        return median(taken)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _timed_steps(config: Config) -> Iterator[float]:
+    """Take one training step after the other, and yield the seconds of each."""
+    import torch
+
+    from lddr.training.accelerator import batches_for, trainer_on
+
+    dataset = warmed(load_dataset(*config.images))
+    trainer = trainer_on(torch.device("cpu"), config, dataset)
+    batches = batches_for(trainer, dataset)
+    for step in count():
+        start = time.process_time()  # not wall-clock time: others may be using this machine
+        trainer.step(batches.batch(step))
+        yield time.process_time() - start

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
@@ -16,20 +16,21 @@ from lddr.data.load import is_path
 from lddr.errors import UserError, unknown
 from lddr.files import content_of, named, reading_untrusted
 from lddr.latents import latents
-from lddr.metrics.metric import Metric, MetricSettings, choose_metrics
+from lddr.metrics.metric import SIX_METRICS, Metric, MetricSettings, choose_metrics, metrics, parse_metric_settings
 from lddr.models import models
 from lddr.objectives import objectives
 from lddr.presets import PRESETS
 from lddr.runs.tables import meeting, parse_condition
 from lddr.settings import rules_of
 from lddr.supervision import Supervision
-from lddr.sweeps.scores import METRICS, scores_by_scale
 
 Scale = Literal["full", "quick"]
 TomlTable = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
+Scores = tuple[tuple[str, ...], MetricSettings]
 
-LARGEST = 1 << 20  # bytes of a study
+METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
+LARGEST_STUDY = 1 << 20  # bytes
 MOST_RUNS = 100_000  # of a block; more is a slip of the keys
 MOST_PARTS = 20  # of a key with dots
 KEY = re.compile(r""" "[^"\n]*" | '[^'\n]*' | [^\s,=\[\]{}]+ """, re.VERBOSE)  # between two dots of a key
@@ -70,7 +71,7 @@ def read_study(
 
 def _content(path: Path) -> TomlTable:
     with reading_untrusted(path, "a study in TOML", "correct it there"):
-        text = content_of(path, LARGEST).decode()
+        text = content_of(path, LARGEST_STUDY).decode()
         _check_keys(text)
         return tomllib.loads(text)
 
@@ -116,7 +117,7 @@ def find_study(study: str | Path) -> Path:
 
 def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     _check_layout(content, scale)
-    scores = scores_by_scale(content)
+    scores = _scores_by_scale(content)
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
     for number, block in enumerate(content["blocks"], 1):
         runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
@@ -124,6 +125,32 @@ def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     ordered = sorted(runs, key=lambda config: config.training.seed)
     names, scoring = scores[scale]
     return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
+
+
+def _scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
+    """What the keys `metrics` and `set` of a study say, on top and in [quick], where the last word counts."""
+    quick = content.get("quick", {})
+    names, scoring = _scores(content.get("metrics", METRICS), content.get("set", []), {})
+    return {"full": (names, scoring), "quick": _scores(quick.get("metrics", names), quick.get("set", []), scoring)}
+
+
+def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
+    """The names of metrics, and what is changed of their settings; those of other metrics in `base` are dropped."""
+    if not isinstance(names, list | tuple) or not names:
+        raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
+    for name in names:
+        if not isinstance(name, str) or name not in metrics:
+            raise UserError(f"metrics: {unknown('metric', str(name), metrics)}")
+    if not isinstance(changes, list) or not all(isinstance(change, str) for change in changes):
+        raise UserError('set must be a list such as ["dci.estimator=fast"]')
+    kept = {name: settings for name, settings in base.items() if name in names}
+    try:
+        own = parse_metric_settings(changes)
+        scoring = kept | {name: {**kept.get(name, {}), **settings} for name, settings in own.items()}
+        choose_metrics(names, scoring)
+    except UserError as error:
+        raise UserError(f"set: {error}") from error
+    return tuple(names), scoring
 
 
 def _check_layout(content: TomlTable, scale: str) -> None:
