@@ -24,7 +24,7 @@ from lddr.config import Config, configure
 from lddr.data.dataset import Dataset, stream
 from lddr.data.load import load_dataset, warmed
 from lddr.errors import UserError
-from lddr.hardware import CPU, chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
+from lddr.hardware import chosen_device, has_fast_bf16, keep_freed_memory, matmul_peak
 from lddr.timing import Worker, fair_clock, interleaved, show
 from lddr.training.accelerator import batches_for, capture, trainer_on
 from lddr.training.trainer import LOG_EVERY, LossAverages
@@ -44,12 +44,12 @@ class Place:
     @property
     def precisions(self) -> list[str]:
         """Those that are fast there: else it would take hours."""
-        return [name for name in PRECISIONS if name == "fp32" or has_fast_bf16(torch.device(self.device))]
+        return [name for name in PRECISIONS if name == "fp32" or has_fast_bf16(self.device)]
 
     def limit(self, precision: str) -> float:
         """Operations per second."""
         size = 1024 if self.device == "cpu" else 4096
-        return matmul_peak(PRECISIONS[precision], size, device=torch.device(self.device))
+        return matmul_peak(PRECISIONS[precision], size, device=self.device)
 
     def __str__(self) -> str:
         name = torch.cuda.get_device_name() if self.device.startswith("cuda") else self.device
@@ -100,7 +100,7 @@ def prepared(side: str, model: str, dataset: str, threads: str, device: str = "c
     """A training step of the usual way, or of ours in a precision, ready to be taken."""
     torch.set_num_threads(int(threads))
     if side == "usual":
-        return PlainTraining(warmed(load_dataset(dataset)), model == "factor-dvae", torch.device(device)).step
+        return PlainTraining(warmed(load_dataset(dataset)), model == "factor-dvae", device).step
     if device == "cpu":
         keep_freed_memory()
     precision, _, compiled = side.partition(" ")
@@ -203,7 +203,7 @@ def plain_discriminator() -> nn.Sequential:
 class PlainTraining:
     """One training step after the other, of a D-VAE or, with a discriminator, of a FactorDVAE."""
 
-    def __init__(self, dataset: Dataset, factor: bool, device: torch.device = CPU) -> None:
+    def __init__(self, dataset: Dataset, factor: bool, device: str = "cpu") -> None:
         self.device = device
         self.encoder, self.decoder = (network.to(device) for network in plain_networks(dataset.image_shape[2]))
         self.adam = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], 1e-4)

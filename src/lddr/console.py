@@ -137,18 +137,20 @@ class Task:
     ) -> None:
         self.total, self.done = total, done
         self._progress, self._description, self._unit, self._window = progress, description, unit, window
-        self._begun, self._first, self._note = perf_counter(), done, str
+        self._begun, self._first = perf_counter(), done
+        self.note: Callable[[], str] = str
         self._samples = deque([(self._begun, done)])
         self._due = self._begun + progress.interval
         if progress.bars:
-            self._bar = progress.bars.add_task(description, total=total, completed=done, pace="ETA -:--:--", note="")
+            self._bar = progress.bars.add_task(description, total=total, pace="ETA -:--:--", note="")
+            progress.bars.update(self._bar, completed=done)
 
     def __call__(self, amount: float) -> None:
         self.update(self.done + amount)
 
     def update(self, done: float, note: Callable[[], str] | None = None) -> None:
         """Set the amount done, and a function that returns a note: it is called only when the note is shown."""
-        self.done, self._note = done, note or self._note
+        self.done, self.note = done, note or self.note
         if (now := perf_counter()) >= self._due and not self._progress.quiet:
             self._due = now + self._progress.interval
             self._samples.append((now, done))
@@ -170,11 +172,11 @@ class Task:
         pace = "  ".join(filter(None, [f"{speed:.1f} {self._unit}/s" if speed and self._unit else "", time]))
         if bars := self._progress.bars:
             with suppress(OSError):
-                fields = {"total": self.total, "completed": self.done, "pace": pace, "note": self._note()}
+                fields: Any = {"total": self.total, "completed": self.done, "pace": pace, "note": self.note()}
                 bars.update(self._bar, refresh=True, **fields)
         else:
             count = f"{self.done:.0f}/{self.total:.0f}" if self._unit else ""
-            words = [self._description, count, f"{self.done / max(1e-9, self.total):.0%}", pace, self._note()]
+            words = [self._description, count, f"{self.done / max(1e-9, self.total):.0%}", pace, self.note()]
             self._progress.line("  ".join(filter(None, words)))
 
     def remove(self) -> None:

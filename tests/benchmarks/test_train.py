@@ -3,7 +3,7 @@ import json
 import pytest
 import torch
 
-from benchmarks.launch import META, Launches
+from benchmarks.launch import Launches
 from lddr import bench
 from lddr.bench import PlainTraining, plain_discriminator, plain_networks
 from lddr.config import configure
@@ -36,7 +36,7 @@ def test_a_plain_step_trains_every_network(factor):
 
 @pytest.mark.long
 def test_a_plain_step_runs_on_the_device_and_copies_the_images_only():
-    training = PlainTraining(load_dataset("dsprites"), True, META)
+    training = PlainTraining(load_dataset("dsprites"), True, "meta")
     training.step()
     with Launches() as counter:
         training.step()

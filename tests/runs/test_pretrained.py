@@ -160,7 +160,7 @@ def test_the_tool_ships_a_run(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("ship_pretrained", ROOT / "tools" / "pretrained.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
-    monkeypatch.setattr(tool, "HOME", tmp_path / "shipped")
+    monkeypatch.setattr(tool, "PRETRAINED", tmp_path / "shipped")
     machine = Machine("cpu", 1, quiet=True)
     model = lddr.train("circles", "dvae", "quick", tmp_path, machine, resolution=16, width=4, steps=200)
     folder = tool.ship(model.folder, "tiny", "It shows little.", "mig")

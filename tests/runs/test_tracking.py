@@ -1,9 +1,7 @@
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +16,7 @@ STEPS = range(100, 1100, 100)
 
 
 def terms(step):
-    return {"elbo": -1000 / step, "kl": torch.tensor(step / 7), "tc": np.float32(step / 3)}
+    return {"elbo": -1000 / step, "kl": step / 7}
 
 
 def write(path, steps, resume_step=None):
@@ -40,9 +38,9 @@ def test_floats_come_back_exactly(tmp_path_factory, values):
 
 def test_a_record_is_one_line_and_there_at_once(tmp_path):
     log = Log(tmp_path / "run" / "log.jsonl")
-    log.record(100, {"elbo": 0.1, "kl": torch.tensor(0.1, requires_grad=True)})
+    log.record(100, {"elbo": 0.1, "kl": 1e-9})
     content = (tmp_path / "run" / "log.jsonl").read_text()
-    assert content == '{"step": 100, "elbo": 0.1, "kl": 0.10000000149011612}\n'
+    assert content == '{"step": 100, "elbo": 0.1, "kl": 1e-09}\n'
     log.close()
 
 
@@ -136,7 +134,7 @@ def test_resumed_event_files_show_every_step_once(tmp_path, torn):
     pytest.importorskip("tensorboard")
     killed = TensorBoard(tmp_path)
     for step in range(1, 6):
-        killed.record(step, {"kl": torch.tensor(-1.0 if step > 3 else float(step), requires_grad=True)})
+        killed.record(step, {"kl": -1.0 if step > 3 else float(step)})
     killed.close()
     (file,) = tmp_path.iterdir()
     file.write_bytes(file.read_bytes()[: len(file.read_bytes()) - torn])

@@ -3,7 +3,7 @@ import pytest
 from lddr.config import configure
 from lddr.runs.folder import TAIL
 from lddr.sweeps import progress
-from lddr.sweeps.progress import Job, SweepProgress, steps_done
+from lddr.sweeps.progress import Job, SweepProgress
 
 
 @pytest.fixture
@@ -20,42 +20,44 @@ def log(job, step):
 
 def test_the_log_and_the_weights_say_how_far_a_run_is(jobs):
     job = jobs[0]
-    assert steps_done(job) == 0
+    assert job.steps_done == 0
     log(job, 0)
-    assert steps_done(job) == 0
+    assert job.steps_done == 0
     log(job, 900)
-    assert steps_done(job) == 900
+    assert job.steps_done == 900
     with (job.folder / "log.jsonl").open("a") as file:
         file.write('{"step": 1000, "lo')  # half a line
-    assert steps_done(job) == 900
+    assert job.steps_done == 900
     (job.folder / "model.safetensors").touch()
-    assert steps_done(job) == 1000
+    assert job.steps_done == 1000
 
 
 def test_only_the_end_of_a_long_log_is_read(jobs):
     log(jobs[0], 100_000)
     assert (jobs[0].folder / "log.jsonl").stat().st_size > 5 * TAIL
-    assert steps_done(jobs[0]) == 100_000
+    assert jobs[0].steps_done == 100_000
 
 
 def test_plain_lines_elsewhere(jobs, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LINE", 0.0)
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.0)
+    seconds = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("lddr.console.perf_counter", seconds.__next__)
+    monkeypatch.setattr(progress, "monotonic", seconds.__next__)
+    log(jobs[0], 500)  # by an earlier sweep
     with SweepProgress("study", jobs, there=7) as shown:
-        log(jobs[0], 500)  # begun by an earlier sweep
-        shown.look(jobs[:2])
         log(jobs[0], 600)
         shown.look(jobs[:2])
         shown.finished(jobs[0])
         shown.failed(jobs[1], "[odd] error")
-        shown.say_once("once")
-        shown.say_once("once")
+        shown.say("once", once=True)
+        shown.say("once", once=True)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "sweep study  7/10 runs  0 running  ETA -:--:--"
-    assert lines[1].startswith("sweep study  7/10 runs  1 running  ETA 0:")
-    assert lines[2:] == [
+    assert lines == [
+        "sweep study  15%  7/10 runs",
+        "sweep study  18%  ETA 1:31:07  7/10 runs  1 running",  # 90 steps of work in 200 seconds
         f"lddr: {jobs[1].folder.name} failed: [odd] error",
         "lddr: once",
-        "sweep study  9/10 runs  1 failed",
+        "sweep study  50%  took 0:05:00  9/10 runs  1 failed",
     ]
 
 
@@ -91,7 +93,9 @@ def test_a_terminal_shows_a_bar_and_the_runs_that_move(jobs, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     for name, value in {"TERM": "xterm", "COLUMNS": "120", "LINES": "5"}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(progress, "monotonic", iter(range(0, 10_000, 100)).__next__)
+    seconds = iter(range(0, 10_000, 100))
+    monkeypatch.setattr("lddr.console.perf_counter", seconds.__next__)
+    monkeypatch.setattr(progress, "monotonic", seconds.__next__)
     with SweepProgress("study", jobs, there=0) as shown:
         shown.look(jobs)
         assert jobs[0].folder.name not in terminal.text

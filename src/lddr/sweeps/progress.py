@@ -1,12 +1,13 @@
 """How far a study is: the stage of each run, a running sweep's display, median scores, and the cost of the rest."""
 
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from statistics import median
+from time import monotonic, process_time
 from typing import Any, Literal, Self
 
 from lddr.config import Config, Training
@@ -73,7 +74,7 @@ class SweepProgress(Progress):
 
     def __enter__(self) -> Self:
         super().__enter__()
-        self._sweep.update(self._sweep.done, self._note)
+        self._sweep.note = self._note
         if not self.quiet:
             self._sweep.show()
         return self
@@ -81,7 +82,8 @@ class SweepProgress(Progress):
     def __exit__(self, *problem: object) -> None:
         for bar in self._bars.values():
             bar.remove()
-        self._sweep.update(self._sweep.done, self._note)
+        self._sweep.note = self._note
+        self._sweep.total, self._sweep.done = self._work()
         self._sweep.finish()
         super().__exit__(*problem)
 
@@ -101,7 +103,7 @@ class SweepProgress(Progress):
 
     def look(self, jobs: Collection[Job]) -> None:
         """Read how far these runs are and show it, unless that was only just done."""
-        if self.quiet or (now := time.monotonic()) < self._due:
+        if self.quiet or (now := monotonic()) < self._due:
             return
         self._due = now + max(1.0, self.interval)  # many logs on a network disk take their time
         steps = {job: job.steps_done for job in jobs}
@@ -134,7 +136,7 @@ class SweepProgress(Progress):
                 self._bars[job] = Task(self, job.folder.name, job.steps, step, window=SPEED_SECONDS)
             if job in self._bars:
                 note = f"{step}/{job.steps}" if step < job.steps else "evaluating"
-                self._bars[job].update(step, lambda note=note: note)
+                self._bars[job].update(step, partial(str, note))
 
 
 def score_rows(study: Study, out: Path) -> list[dict[str, str]]:
@@ -247,9 +249,9 @@ def estimate(study: Study, out: Path, calibration_steps: int = 5, quiet: bool = 
             left.setdefault(shape_of(config), []).append((config.dataset, steps))
     shares = []
     for shape in watched(left, "timing training steps", quiet):
-        names, steps = zip(*left[shape], strict=True)
+        names, total = dict.fromkeys(name for name, _ in left[shape]), sum(steps for _, steps in left[shape])
         seconds = seconds_per_step(shape, calibration_steps)
-        shares.append(Share(shape, tuple(dict.fromkeys(names)), len(steps), sum(steps), seconds))
+        shares.append(Share(shape, tuple(names), len(left[shape]), total, seconds))
     datasets_left = sorted({name for share in shares for name in share.datasets})
     missing = {name: why for name in datasets_left if (why := why_missing(name))}
     return Estimate(study.name, dict(stages), tuple(shares), missing)
@@ -307,6 +309,6 @@ def _timed_steps(config: Config) -> Iterator[float]:
     trainer = trainer_on(torch.device("cpu"), config, dataset)
     batches = batches_for(trainer, dataset)
     for step in count():
-        start = time.process_time()  # not wall-clock time: others may be using this machine
+        start = process_time()  # not wall-clock time: others may be using this machine
         trainer.step(batches.batch(step))
-        yield time.process_time() - start
+        yield process_time() - start
