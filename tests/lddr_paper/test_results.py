@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lddr.config import configure
-from lddr.metrics.evaluate import evaluate
-from lddr.runs import folder as folders
-from lddr.runs.index import Run, list_runs, read_run
 from lddr.hardware import Machine
+from lddr.metrics.evaluate import evaluate
+from lddr.runs.folder import PRETRAINED
+from lddr.runs.index import Run, list_runs, read_run
 from lddr.runs.run import run
 from lddr.selection.ranking import encode
 from lddr.selection.selector import DEFAULT
