@@ -13,10 +13,9 @@ from sklearn.metrics import normalized_mutual_info_score
 from lddr.cli import main
 from lddr.errors import UserError
 from lddr.runs.index import Run
-from lddr.selection.agreement import agreement, grouped
-from lddr.selection.ranking import Encoded, select
-from lddr.selection.report import choice, correlation, judged, kinds
+from lddr.selection.ranking import Encoded, choice, comparable_groups, correlation, report_selectors, select
 from lddr.selection.selector import find_selector, selector, selectors
+from lddr.selection.selectors import agreement, grouped
 
 SETTINGS: dict[str, Any] = {
     "model": "dvae",
@@ -285,7 +284,7 @@ def test_every_selector_says_what_it_is():
     assert len(selectors) >= 11
     for name in selectors:
         assert selectors[name].summary
-        verdicts = judged([made(n, {}) for n in range(3)], [name], ["mig"], no_images)[0].left_out[name]
+        verdicts = report_selectors([made(n, {}) for n in range(3)], [name], ["mig"], no_images)[0].left_out[name]
         assert sum(verdicts.values()) == 3  # a reason for each, and no exception
 
 
@@ -302,7 +301,7 @@ def scored(gaps: list[float | None], migs: list[float | None], **changes: Any) -
 
 @pytest.mark.parametrize(("migs", "expected"), [([0.1, 0.2, 0.3, 0.9], -1.0), ([0.9, 0.3, 0.2, 0.1], 1.0)])
 def test_perfect_correlations_are_exact_and_so_are_their_intervals(migs, expected):
-    (group,) = judged(scored([1.0, 2.0, 3.0, 10.0], migs), ["gap"], ["mig"], never)
+    (group,) = report_selectors(scored([1.0, 2.0, 3.0, 10.0], migs), ["gap"], ["mig"], never)
     (entry,) = group.correlations
     assert (entry.spearman, entry.low, entry.high) == pytest.approx((expected,) * 3)
     (chosen,) = group.choices
@@ -313,7 +312,7 @@ def test_perfect_correlations_are_exact_and_so_are_their_intervals(migs, expecte
 
 def test_runs_without_a_score_are_left_out_pair_by_pair():
     runs = scored([1.0, None, 2.0, 3.0, 4.0], [0.5, 0.9, None, 0.4, 0.3])
-    (group,) = judged(runs, ["gap"], ["mig", "dci"], never)
+    (group,) = report_selectors(runs, ["gap"], ["mig", "dci"], never)
     mig, dci = group.correlations
     assert (mig.runs, mig.spearman) == (3, pytest.approx(1.0))
     assert (dci.runs, dci.spearman, dci.low) == (0, None, None)
@@ -326,7 +325,7 @@ def test_runs_without_a_score_are_left_out_pair_by_pair():
     ("gaps", "migs"), [([1.0, 1.0, 1.0], [0.1, 0.2, 0.3]), ([1.0, 2.0, 3.0], [0.2] * 3), ([1.0, 2.0], [0.1, 0.2])]
 )
 def test_what_has_no_correlation_is_none_and_never_nan(gaps, migs):
-    (group,) = judged(scored(gaps, migs), ["gap"], ["mig"], never)
+    (group,) = report_selectors(scored(gaps, migs), ["gap"], ["mig"], never)
     assert group.correlations[0].spearman is None
     assert "NaN" not in str(group.as_dict())
     assert "nan" not in str(group.as_dict())
@@ -361,9 +360,9 @@ def test_groups_are_kinds_of_runs_models_alone_and_families_together():
         made(7, {}, model="vae", latent="gaussian"),
         made(8, {}, "training"),
     ]
-    found = [[int(run.folder.name) for run in members] for members in kinds(runs[:-1])]
+    found = [[int(run.folder.name) for run in members] for members in comparable_groups(runs[:-1])]
     assert found == [[0, 1], [2, 3, 4], [0, 1, 2, 3, 4], [5], [6], [7]]
-    groups = judged(runs, ["elbo"], ["mig"], never)
+    groups = report_selectors(runs, ["elbo"], ["mig"], never)
     assert [group.runs for group in groups] == [2, 3, 5, 1, 1, 1]
     assert groups[2].models == ("dvae", "factor-dvae")
     assert groups[2].title == "circles, dvae + factor-dvae, 100 steps"
@@ -372,7 +371,7 @@ def test_groups_are_kinds_of_runs_models_alone_and_families_together():
 
 def test_a_selector_that_cannot_compare_the_runs_of_a_group_says_so():
     runs = [made(number, {"gap.confidence": 0.5, "mig": 0.1}, num_categories=number) for number in range(3)]
-    (group,) = judged(runs, ["discreteness"], ["mig"], never)
+    (group,) = report_selectors(runs, ["discreteness"], ["mig"], never)
     assert group.left_out == {"discreteness": {"differs from other runs in num_categories": 3}}
 
 

@@ -17,8 +17,7 @@ from lddr.selection.selector import DEFAULT, selectors
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lddr.selection.ranking import Selection
-    from lddr.selection.report import Choice, Correlation, Judgement
+    from lddr.selection.ranking import Choice, Correlation, Selection, SelectorReport
 
 SHOWN = 10  # lines of the ranking that are printed
 NAME_WIDTH, CELL_WIDTH = 16, 14  # characters, in the report's tables
@@ -56,15 +55,13 @@ def select(
         quiet: Print nothing but the chosen folder; with --report, nothing but the JSON that --json asks for.
     """
     from lddr.selection import ranking
-    from lddr.selection.ranking import RunEncoder
-    from lddr.selection.report import judged
 
-    runs, encoder = matching(gather(folders), where), RunEncoder(samples, device)
+    runs, encoder = matching(gather(folders), where), ranking.RunEncoder(samples, device)
     path = out or _beside(folders, "selection-report.json" if report else "selection.json")
     if report:
         columns = _metrics([run for run in runs if run.state == "finished"], listed(metrics))
-        judgements = judged(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
-        _print_report(judgements, columns, path, json, quiet)
+        reports = ranking.report_selectors(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
+        _print_reports(reports, columns, path, json, quiet)
     else:
         selection = ranking.select(runs, by or DEFAULT, encoder, quiet)
         write_json(path, selection.as_dict())
@@ -112,23 +109,23 @@ def _print_selection(selection: "Selection", path: Path) -> None:
         console.say(f"{len(folders)} left out: {Path(folders[0]).name} {reason}")
 
 
-def _print_report(
-    judgements: "Sequence[Judgement]", metrics: Sequence[str], path: Path, as_json: bool, quiet: bool
+def _print_reports(
+    reports: "Sequence[SelectorReport]", metrics: Sequence[str], path: Path, as_json: bool, quiet: bool
 ) -> None:
     import json
 
-    content = [judgement.as_dict() for judgement in judgements]
+    content = [report.as_dict() for report in reports]
     write_json(path, content)
     if as_json:
         print(json.dumps(content, indent=1))
     elif not quiet:
-        for judgement in judgements:
-            _print_judgement(judgement, metrics)
+        for report in reports:
+            _print_report(report, metrics)
     if not quiet:
         console.say(f"written: {path}")
 
 
-def _print_judgement(found: "Judgement", metrics: Sequence[str]) -> None:
+def _print_report(found: "SelectorReport", metrics: Sequence[str]) -> None:
     """Print two tables, split to fit the terminal: rank correlations with intervals, and the chosen models' scores."""
     console.show(f"\n{found.title}, {found.runs} runs", style="bold")
     at_once = max(1, (console.width() - NAME_WIDTH) // CELL_WIDTH)
@@ -141,7 +138,7 @@ def _print_judgement(found: "Judgement", metrics: Sequence[str]) -> None:
             console.show(f"{name}: {count} of {found.runs} left out, the first {reason}", style="dim")
 
 
-def _correlation_table(found: "Judgement", metrics: Sequence[str]) -> "Table":
+def _correlation_table(found: "SelectorReport", metrics: Sequence[str]) -> "Table":
     entries = {(entry.selector, entry.metric): entry for entry in found.correlations}
     table = console.table(f"{'rank correlation':{NAME_WIDTH - 2}}", numbers=metrics)
     for name in dict.fromkeys(entry.selector for entry in found.correlations):
@@ -149,7 +146,7 @@ def _correlation_table(found: "Judgement", metrics: Sequence[str]) -> "Table":
     return table
 
 
-def _choice_table(found: "Judgement", metrics: Sequence[str]) -> "Table":
+def _choice_table(found: "SelectorReport", metrics: Sequence[str]) -> "Table":
     entries = {(entry.selector, entry.metric): entry for entry in found.choices}
     table = console.table(f"{'score of choice':{NAME_WIDTH - 2}}", numbers=metrics)
     for name in dict.fromkeys(entry.selector for entry in found.choices):

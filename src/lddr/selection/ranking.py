@@ -1,7 +1,7 @@
-"""Choosing a model without ground truth: which runs can be compared, their ranking, and the evidence for the choice."""
+"""Choosing a model without ground truth: which runs can be compared, their ranking, and how well selectors choose."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,8 @@ from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.runs.index import Run, Value
-from lddr.selection.selector import DEFAULT, Candidates, Selector, find_selector
+from lddr.selection.selector import DEFAULT, Candidates, Selector, Verdict, find_selector
+from lddr.statistics import bootstrap_interval, spearman
 
 SAMPLES = 1000
 ACTIVE_VARIANCE = 0.01  # of a latent that is in use, as for UDR
@@ -35,7 +36,7 @@ class Encoded:
 
 
 class RunEncoder:
-    """Encodes each run once; gives the reason instead where that cannot be done.
+    """Encode each run once; return the reason if that fails.
 
     The images are those of the given dataset if there is one, else of each run's own, loaded by name.
     """
@@ -54,10 +55,10 @@ class RunEncoder:
 
 
 def encode(run: Run, samples: int = SAMPLES, device: str = "auto", dataset: Dataset | None = None) -> Encoded:
-    """What a run's model makes of images of its dataset, the same for every run of that dataset."""
+    """Encode images of the dataset with the model of a run; the images are the same for every run of the dataset."""
     from lddr.trained import Trained
 
-    images = _shown(run.files.dataset if dataset is None else dataset, samples)
+    images = _sampled_images(run.files.dataset if dataset is None else dataset, samples)
     model = Trained.load(run.folder).to(device)
     codes = model.represent(images).astype(np.float64)
     if not model.is_discrete:
@@ -67,7 +68,7 @@ def encode(run: Run, samples: int = SAMPLES, device: str = "auto", dataset: Data
 
 
 @lru_cache(maxsize=4)
-def _shown(dataset: Dataset, samples: int) -> Images:
+def _sampled_images(dataset: Dataset, samples: int) -> Images:
     return dataset.draw(stream(0, "selection"), samples)
 
 
@@ -103,7 +104,7 @@ class Selection:
     ranking: tuple[Place, ...]  # best first
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for a file."""
+        """Return plain values, for a file."""
         return asdict(self)
 
 
@@ -115,7 +116,7 @@ def select(
     candidates = Candidates([run for run in runs if run.value("state") == "finished"], encode or RunEncoder())
     if selector.needs == "images":
         require_comparable(candidates.runs, selector)  # before minutes are spent on encoding
-        candidates.look(quiet)
+        candidates.encode_all(quiet)
     verdicts, finished = selector.measure(candidates), candidates.runs
     left_out = _left_out(runs, finished, verdicts)
     values = {str(run.folder): float(v) for run, v in zip(finished, verdicts, strict=True) if not isinstance(v, str)}
@@ -123,7 +124,11 @@ def select(
     if not ranked:
         raise UserError(_nothing(by, left_out))
     require_comparable(ranked, selector)
-    ranking = ranked_places(values, selector)
+    ordered = sorted(values.items(), key=lambda item: (-selector.sign * item[1], item[0]))  # equal values by name
+    ranks: dict[float, int] = {}
+    for position, (_, value) in enumerate(ordered, start=1):
+        ranks.setdefault(value, position)
+    ranking = tuple(Place(ranks[value], run, value) for run, value in ordered)
     return Selection(
         chosen=ranking[0].run,
         selector=by,
@@ -137,25 +142,16 @@ def select(
     )
 
 
-def ranked_places(values: dict[str, float], selector: Selector) -> tuple[Place, ...]:
-    """Best first; equal values share the rank, and go by name so that the choice is always the same."""
-    ordered = sorted(values.items(), key=lambda item: (-selector.sign * item[1], item[0]))
-    ranks: dict[float, int] = {}
-    for position, (_, value) in enumerate(ordered, start=1):
-        ranks.setdefault(value, position)
-    return tuple(Place(ranks[value], run, value) for run, value in ordered)
-
-
 def require_comparable(runs: Sequence[Run], selector: Selector) -> None:
     """Refuse to rank together what differs in more than what a sweep varies."""
     for name in dict.fromkeys(COMPARABLE + selector.same):
         counts = Counter(run.value(name) for run in runs)
         if len(counts) > 1:
-            found = " or ".join(f"{_word(value)} ({count} runs)" for value, count in counts.most_common(4))
-            most = _word(counts.most_common(1)[0][0])
+            most = [("none" if value is None else value, count) for value, count in counts.most_common(4)]
+            found = " or ".join(f"{value} ({count} runs)" for value, count in most)
             raise UserError(
                 f"these runs cannot be ranked together: {name} is {found}; "
-                f'choose those of one kind, for example with --where "{name}={most}"'
+                f'choose comparable ones, for example with --where "{name}={most[0][0]}"'
             )
 
 
@@ -183,5 +179,138 @@ def _nothing(by: str, left_out: dict[str, list[str]]) -> str:
     )
 
 
-def _word(value: Value) -> str:
-    return "none" if value is None else str(value)
+# how good the selectors are, on runs with ground-truth scores
+
+FEWEST = 3  # runs; two are always perfectly correlated
+GROUPED_BY = (*COMPARABLE, "supervision", "labels", "label_seed")  # runs that differ in these are reported apart
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman's rank correlation with its bootstrap interval; 1 if what the selector prefers is always better."""
+
+    selector: str
+    metric: str
+    runs: int
+    spearman: float | None  # None if it is undefined: too few runs, or all alike
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The metric of the model that a selector chooses (mean over ties), compared with all candidates."""
+
+    selector: str
+    metric: str
+    runs: int
+    selected: float
+    median: float
+    best: float
+    random: float  # what choosing at random gives on average
+
+
+@dataclass(frozen=True)
+class SelectorReport:
+    """Runs that can be compared, and how well each selector does on them."""
+
+    title: str
+    models: tuple[str, ...]
+    runs: int
+    compared: dict[str, Value]
+    correlations: tuple[Correlation, ...]
+    choices: tuple[Choice, ...]
+    left_out: dict[str, dict[str, int]]  # selector → reason → runs
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for a file."""
+        return asdict(self)
+
+
+def report_selectors(
+    runs: Sequence[Run],
+    by: Sequence[str],
+    metrics: Sequence[str],
+    encode: Callable[[Run], Encoded | str],
+    quiet: bool = True,
+) -> list[SelectorReport]:
+    """Compare every selector with every metric, in each group of comparable runs."""
+    finished = [run for run in runs if run.state == "finished"]
+    if any(find_selector(name).needs == "images" for name in by):
+        Candidates(finished, encode).encode_all(quiet)
+    return [_report(members, by, metrics, encode) for members in comparable_groups(finished)]
+
+
+def comparable_groups(runs: Iterable[Run]) -> list[list[Run]]:
+    """Group comparable runs: those of each model, and those of all models of a family if there are several."""
+    families: dict[tuple[Value, ...], dict[Value, list[Run]]] = {}
+    for run in runs:
+        family = families.setdefault(tuple(run.value(name) for name in GROUPED_BY), {})
+        family.setdefault(run.value("model"), []).append(run)
+    found = []
+    for family in families.values():
+        alone = list(family.values())
+        found += [*alone, [run for members in alone for run in members]] if len(alone) > 1 else alone
+    return found
+
+
+def _report(
+    runs: Sequence[Run], by: Sequence[str], metrics: Sequence[str], encode: Callable[[Run], Encoded | str]
+) -> SelectorReport:
+    """Return correlations and choices in one group of runs."""
+    verdicts = {name: _measured(find_selector(name), Candidates(runs, encode)) for name in by}
+    pairs = [(name, metric, *_both(runs, verdicts[name], metric)) for name in by for metric in metrics]
+    signs = {name: find_selector(name).sign for name in by}
+    return SelectorReport(
+        title=_title(runs),
+        models=tuple(dict.fromkeys(str(run.value("model")) for run in runs)),
+        runs=len(runs),
+        compared={name: runs[0].value(name) for name in GROUPED_BY},
+        correlations=tuple(correlation(name, metric, signs[name] * x, y) for name, metric, x, y in pairs),
+        choices=tuple(choice(name, metric, signs[name] * x, y) for name, metric, x, y in pairs if len(x)),
+        left_out={name: dict(counts) for name, reasons in verdicts.items() if (counts := _reasons(reasons))},
+    )
+
+
+def correlation(selector: str, metric: str, preference: Floats, truth: Floats) -> Correlation:
+    """Correlate preferences, of which larger is better, with scores, both (runs,)."""
+    runs = len(preference)
+    if runs < FEWEST or np.ptp(preference) == 0 or np.ptp(truth) == 0:
+        return Correlation(selector, metric, runs, None)
+    low, high = bootstrap_interval(lambda rows: spearman(preference[rows], truth[rows]), np.arange(runs))
+    return Correlation(selector, metric, runs, float(spearman(preference, truth)), low, high)
+
+
+def choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Choice:
+    """Return the score of the preferred run."""
+    selected = truth[preference == preference.max()].mean()
+    facts = (selected, np.median(truth), truth.max(), truth.mean())
+    return Choice(selector, metric, len(truth), *map(float, facts))
+
+
+def _measured(selector: Selector, candidates: Candidates) -> list[Verdict]:
+    """Return the selector's numbers, or why they cannot be compared."""
+    for name in selector.same:
+        if len({run.value(name) for run in candidates.runs}) > 1:
+            return [f"differs from other runs in {name}"] * len(candidates.runs)
+    return selector.measure(candidates)
+
+
+def _both(runs: Sequence[Run], verdicts: Sequence[Verdict], metric: str) -> tuple[Floats, Floats]:
+    """Return selector and metric of the runs that have both."""
+    pairs = [(v, run.number(metric)) for run, v in zip(runs, verdicts, strict=True) if not isinstance(v, str)]
+    both = np.array([pair for pair in pairs if pair[1] is not None], np.float64).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> Counter[str]:
+    return Counter(verdict for verdict in verdicts if isinstance(verdict, str))
+
+
+def _title(runs: Sequence[Run]) -> str:
+    """Return dataset, models and supervision in words."""
+    models = dict.fromkeys(str(run.value("model")) for run in runs)
+    words = [str(runs[0].value("dataset")), " + ".join(models), f"{runs[0].value('steps')} steps"]
+    if runs[0].value("supervision") is not None:
+        words.append(f"{runs[0].value('supervision')} with {runs[0].value('labels')} labels")
+    return ", ".join(words)

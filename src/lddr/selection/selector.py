@@ -1,4 +1,4 @@
-"""What a selector is: a number for each run, mostly without ground truth, by which a model can be chosen."""
+"""The definition of a selector: a number for each run, mostly without ground truth, by which a model can be chosen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +22,13 @@ SEEDS_SELECTOR = "udr"
 
 @dataclass(frozen=True)
 class Candidates:
-    """The runs to choose from, and how to see what their models make of images."""
+    """The runs to choose from, and how their models encode the images."""
 
     runs: Sequence[Run]
-    encode: Callable[[Run], "Encoded | str"]  # remembers
+    encode: Callable[[Run], "Encoded | str"]  # computes each run once; a string says why it cannot be encoded
 
-    def look(self, quiet: bool) -> None:
-        """Encode with every model, and show how far that is."""
+    def encode_all(self, quiet: bool) -> None:
+        """Encode with every model, and show the progress."""
         for run in watched(self.runs, "encoding", quiet):
             self.encode(run)
 
@@ -49,7 +49,7 @@ class Selector:
 
     @property
     def sign(self) -> int:
-        """What to multiply with so that larger is better."""
+        """The factor that makes larger numbers better."""
         return 1 if self.better == "higher" else -1
 
 
@@ -57,7 +57,7 @@ selectors: Registry[Selector] = Registry("selector", homes=("lddr.selection.sele
 
 
 def selector(name: str, summary: str, better: Better, needs: Needs = "images") -> Callable[[Measure], Measure]:
-    """Decorator: make a function from candidates to verdicts a selector."""
+    """Register the decorated function, from candidates to verdicts, as a selector."""
 
     def add(measure: Measure) -> Measure:
         selectors.register(name)(Selector(summary, better, needs, measure))
@@ -67,32 +67,26 @@ def selector(name: str, summary: str, better: Better, needs: Needs = "images") -
 
 
 def find_selector(name: str) -> Selector:
-    """A selector by its name; "gap+udr" is the mean rank by both."""
+    """Return a selector by its name; "gap+udr" is the mean rank by both."""
     parts = name.split("+")
     return mean_rank(parts) if len(parts) > 1 else selectors[name]
 
 
 def mean_rank(names: Sequence[str]) -> Selector:
-    """The mean of the ranks by several selectors, 1 for the best; runs that lack one of them have none."""
+    """Return the mean of the ranks by several selectors, 1 for the best; runs that lack one of them have none."""
     parts = [selectors[name] for name in names]
 
     def measure(candidates: Candidates) -> list[Verdict]:
-        columns = [part.measure(candidates) for part in parts]
-        verdicts = [next((v for v in row if isinstance(v, str)), 0.0) for row in zip(*columns, strict=True)]
-        complete = [place for place, verdict in enumerate(verdicts) if not isinstance(verdict, str)]
-        for place, rank in zip(complete, _mean_ranks(parts, columns, complete), strict=True):
-            verdicts[place] = rank
-        return verdicts
+        import numpy as np
+        from scipy.stats import rankdata
+
+        rows = list(zip(*(part.measure(candidates) for part in parts), strict=True))  # the verdicts on every run
+        reasons = [next((verdict for verdict in row if isinstance(verdict, str)), None) for row in rows]
+        complete = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+        values = np.array(complete, np.float64).reshape(-1, len(parts)) * [-part.sign for part in parts]
+        ranks = iter(rankdata(values, axis=0).mean(axis=1).tolist())
+        return [next(ranks) if reason is None else reason for reason in reasons]
 
     needs: Needs = "images" if any(part.needs == "images" for part in parts) else "scores"
     same = tuple(dict.fromkeys(name for part in parts for name in part.same))
     return Selector(f"best mean rank by {', '.join(names)}", "lower", needs, measure, same)
-
-
-def _mean_ranks(parts: Sequence[Selector], columns: Sequence[list[Verdict]], places: list[int]) -> list[float]:
-    from scipy.stats import rankdata
-
-    values = [
-        [-part.sign * float(column[place]) for place in places] for part, column in zip(parts, columns, strict=True)
-    ]
-    return rankdata(values, axis=1).mean(axis=0).tolist()

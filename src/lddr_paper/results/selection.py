@@ -13,10 +13,9 @@ from lddr.metrics.metric import SIX_METRICS
 from lddr.metrics.udr import udr
 from lddr.report.style import dataset_title, metric_title
 from lddr.runs.index import Run
-from lddr.selection.agreement import agreement
 from lddr.selection.ranking import Encoded
 from lddr.selection.selector import Candidates, selectors
-from lddr.selection.selectors import alike, all_but_seed, grouped_categories
+from lddr.selection.selectors import agreement, alike, all_but_seed, grouped_categories
 from lddr_paper.judging import Estimate, Lines, markdown, matching, rank_correlation
 from lddr_paper.results.tables import RESULTS, keep_codes, read_codes, read_csv, read_runs, write_csv
 
