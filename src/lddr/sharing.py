@@ -18,7 +18,7 @@ from lddr.errors import UserError, check_installed
 from lddr.files import reason_of, write_json, written_whole
 from lddr.report.exhibits import card_figures
 from lddr.report.style import dataset_title, method_title, metric_title, rendered_as
-from lddr.report.traversals import LoadedRun, spread
+from lddr.report.traversals import LoadedRun, evenly_spaced
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, SCORES, RunFolder
 from lddr.runs.index import Run, flat_scores, flat_settings
 from lddr.runs.tables import headlines, shown
@@ -48,7 +48,7 @@ def pack(trained: Trained, out: Path, about: str = "", half: bool = False) -> Ru
     packed.write_config(config, run.versions if run else {}, images and images | {"name": config.dataset}, about)
     if run is not None:
         records = run.log
-        chosen = [records[place] for place in spread(len(records), MOST_LINES)] if records else []
+        chosen = [records[place] for place in evenly_spaced(len(records), MOST_LINES)] if records else []
         with written_whole(packed.log_file) as draft:
             draft.write_text("".join(f"{json.dumps(record)}\n" for record in chosen))
         if run.scores_file.exists() and not half:

@@ -12,7 +12,7 @@ import numpy as np
 from lddr.errors import UserError
 from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_metrics
 from lddr.models import models
-from lddr.report.exhibits import COUNTED, MARKS, Number, Table, tables
+from lddr.report.exhibits import Number, Table, tables
 from lddr.report.groups import Group, main_groups, scores_of
 from lddr.report.style import dataset_title, is_discrete, metric_title, model_title
 from lddr.report.traversals import space_of
@@ -63,6 +63,7 @@ from lddr_paper.published import (
     paper_source,
     paper_supervised,
 )
+from lddr_paper.tables import COUNTED, MARKS, with_notes
 
 VAES, FACTOR = ("vae", "dvae"), ("factor-vae", "factor-dvae")
 EVERY = ("circles", *DATASETS, *LOOK_ALIKES)  # datasets; our tables have circles, dsprites and rooms
@@ -573,7 +574,7 @@ def claims_table(groups: Sequence[Group]) -> Table:
     if not rows:
         raise UndefinedError(f"there are no runs of the {model_title(MODEL)} with a MIG, nor of models on circles")
     columns = ("Claim", "ours", "paper: text", "verdict")
-    return Table("", "", columns, tuple(rows), NOTES, source=paper_source()).with_notes(COUNTED, found)
+    return with_notes(Table("", "", columns, tuple(rows), NOTES, source=paper_source()), COUNTED, found)
 
 
 def _number(cases: Sequence[Measured], summary: Summary, main: Mapping[str, Group], found: Departures) -> Number:

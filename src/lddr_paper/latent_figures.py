@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lddr.data.dataset import Images, stream
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
-from lddr.report.exhibits import Drawn, check_wanted, figures
+from lddr.report.exhibits import Drawn, UnwantedError, figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
     FAINT,
@@ -252,6 +252,12 @@ GUMBEL_CAPTION = (
     "the spread shrinks. (c) is almost discrete. The paper (Figure 2) prints no parameters; these have the "
     "properties it names."
 )
+
+
+def check_wanted(groups: Sequence[Group]) -> None:
+    """Raise UnwantedError for a sketch of the paper if all images are a user's own."""
+    if groups and all(group.is_own for group in groups):
+        raise UnwantedError("the runs are on images of one's own")
 
 
 def class_positions(classes: int) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 from lddr.errors import UserError
 from lddr.report.exhibits import Number
-from lddr.report.groups import details, in_words, unpublished
+from lddr.report.groups import fixed_settings, setting_text, unpublished
 from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value, flat_settings
 
@@ -109,11 +109,11 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
         yield "‡", "this MPI3D has six colours and shapes, the paper's four"
     if run.files.images.get("origin") == "redrawn":
         yield "°", "about 100 of 3 000 000 000 pixels may differ"
-    for name, value in details(run).items():
+    for name, value in fixed_settings(run).items():
         if name not in usual or value == usual[name] or (name == "resolution" and value in (None, PAPER_PIXELS)):
             continue
         fewer = name == "steps" and (run.number(name) or 0) < float(usual[name] or 0)
-        yield "†" if fewer else "§", f"{name} {in_words(value)} instead of {in_words(usual[name])}"
+        yield "†" if fewer else "§", f"{name} {setting_text(value)} instead of {setting_text(usual[name])}"
     yield from (("§", f"{name} {value:g} is not in its grid") for name, value in _off_grid(run))
 
 

@@ -1,15 +1,17 @@
 """The paper's tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isnan
 from operator import methodcaller
 
+import numpy as np
+
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
-from lddr.report.exhibits import COUNTED, MARKS, Cell, Number, Table, UnwantedError, spread, tables, with_best
+from lddr.report.exhibits import Cell, Number, Table, UnwantedError, tables
 from lddr.report.groups import Group, main_groups, scores_of
-from lddr.report.style import house_place, metric_title, model_title
+from lddr.report.style import MARK, MEANING, house_place, metric_title, model_title
 from lddr.runs.index import Run
 from lddr_paper.comparisons import (
     Method,
@@ -42,6 +44,44 @@ from lddr_paper.published import (
     paper_supervised,
 )
 
+MARKS = {  # what a mark behind a number means; its note ends with the exact difference
+    "†": "fewer steps than the paper's",
+    "‡": "another dataset than the paper's, which only looks alike",
+    "°": "images drawn here, not read from the official file",
+    "§": "other settings than the paper's",
+    "¶": "other metric settings than the published ones",
+    MARK: MEANING,
+    "*": "quoted by the paper from Locatello et al. (2019)",
+}
+COUNTED = "In round brackets: the number of runs"
+
+
+def with_notes(table: Table, first: str, found: Mapping[str, Iterable[str]]) -> Table:
+    """Return a table with a note for each mark in its cells; `found` maps a mark to the exact differences."""
+    marks = {mark for row in table.rows for cell in row if isinstance(cell, Number) for mark in cell.all_marks}
+    notes = [
+        ": ".join(filter(None, (f"{mark} {MARKS[mark]}", ", ".join(found.get(mark, ())))))
+        for mark in MARKS
+        if mark in marks
+    ]
+    return replace(table, notes=(*table.notes, first, *notes))
+
+
+def quartiles(values: Sequence[float], marks: str = "") -> Number | None:
+    """Return the median and quartiles (interpolated linearly) of some values; None of nothing."""
+    if not values:
+        return None
+    low, middle, high = np.quantile(np.asarray(values, dtype=float), [0.25, 0.5, 0.75]).tolist()
+    return Number(middle, low, high, len(values), marks)
+
+
+def with_best(cells: Sequence[Cell]) -> list[Cell]:
+    """Mark the largest numbers of a column as the best, if there are at least two to choose from."""
+    values = [cell.value for cell in cells if isinstance(cell, Number)]
+    if len(values) < 2:
+        return list(cells)
+    return [replace(cell, best=cell.value == max(values)) if isinstance(cell, Number) else cell for cell in cells]
+
 
 @dataclass(frozen=True)
 class Line:
@@ -62,7 +102,7 @@ def scored(runs: Sequence[Run], metric: str) -> list[Run]:
 
 def percent(runs: Sequence[Run], metric: str) -> Number | None:
     """Return median and quartiles of a score, in percent."""
-    return spread([100 * value for value in scores_of(runs, metric)])
+    return quartiles([100 * value for value in scores_of(runs, metric)])
 
 
 def lined_table(
@@ -82,7 +122,7 @@ def lined_table(
     table = Table(
         "", "", tuple(heading for heading, _ in columns), tuple(rows), decimals=decimals, source=paper_source()
     )
-    return table.with_notes(COUNTED, found)
+    return with_notes(table, COUNTED, found)
 
 
 def _cell(group: Group, line: Line, found: Departures) -> Number | None:
@@ -154,7 +194,7 @@ def wins(groups: Sequence[Group]) -> Table:
     found, titles = standings(main), methods(main)
     columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
     rows = tuple(zip(titles.values(), *columns.values(), strict=True))
-    return Table("", "", ("Model", *columns), rows, WINS_NOTES[:1]).with_notes(WINS_NOTES[1], {})
+    return with_notes(Table("", "", ("Model", *columns), rows, WINS_NOTES[:1]), WINS_NOTES[1], {})
 
 
 def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:

@@ -16,10 +16,10 @@ from lddr.errors import UserError
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import metrics
 from lddr.networks.coders import initialise
-from lddr.report.exhibits import made, tables
+from lddr.report.exhibits import make_all, tables
 from lddr.report.groups import collect
 from lddr.report.pages import environment, score_table, setting_table
-from lddr.report.reproduce import commands
+from lddr.report.reproduce import run_commands
 from lddr.runs import index
 from lddr.runs.folder import RunFolder, stamp_of
 from lddr.runs.index import list_runs, read_run
@@ -183,8 +183,8 @@ def _tables(runs: list) -> None:
     setting_table(runs, labels)
     environment(runs)
     groups = collect(runs).groups
-    commands(groups)
-    list(made(tables.in_order(), groups, {}))
+    run_commands(groups)
+    list(make_all(tables.in_order(), groups, {}))
 
 
 STUDY = b"""name = "mine"

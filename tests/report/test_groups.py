@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lddr.report.groups import collect, details, main_groups, scores_of, unique
+from lddr.report.groups import collect, fixed_settings, main_groups, scores_of, unique
 from lddr.runs.index import Run, read_run
 
 COMMON = {
@@ -92,7 +92,7 @@ def test_what_is_not_finished_is_left_out_and_named():
     found = collect([invented("a"), invented("b", state="training"), broken])
     assert [run.name for run in found.runs] == ["a"]
     assert found.left_out == {
-        "not trained to the end; start the same command again to go on": ["b"],
+        "not trained to the end; start the same command again to resume it": ["b"],
         "broken: no JSON": ["x"],
     }
 
@@ -173,7 +173,7 @@ def test_no_group_has_two_values_of_a_setting_and_no_run_is_lost(rows):
     runs = [invented(f"run{place}", **row) for place, row in enumerate(rows)]
     found = collect(runs)
     for group in found.groups:
-        for name in {name for run in group.runs for name in details(run)}:
+        for name in {name for run in group.runs for name in fixed_settings(run)}:
             assert len({run.settings[name] for run in group.runs if name in run.settings}) == 1
     left_out = {name for names in found.left_out.values() for name in names}
     assert {run.name for run in found.runs} | left_out == {run.name for run in runs}

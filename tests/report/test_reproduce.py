@@ -7,7 +7,7 @@ from lddr import cli
 from lddr.config import settings_of
 from lddr.models import models
 from lddr.report.groups import collect
-from lddr.report.reproduce import commands, compare_command, evaluation_commands, report_command, training_commands
+from lddr.report.reproduce import compare_command, evaluation_commands, report_command, run_commands, training_commands
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_scoring_with_other_settings_names_its_runs(make_run):
 
 
 def test_runs_without_scores_are_trained_only(make_run):
-    (line,) = commands(collect([make_run("dvae", "dsprites", 7)]).groups)
+    (line,) = run_commands(collect([make_run("dvae", "dsprites", 7)]).groups)
     assert line.startswith("lddr train")
     assert line.endswith("--seed 7")
 

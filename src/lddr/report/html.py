@@ -170,7 +170,8 @@ def data_address(content: bytes, kind: str) -> str:
 
 def table_cards(tables: Iterable[Table]) -> str:
     """Lay out tables at their natural width, small ones next to each other."""
-    return f'<div class="tables">{"".join(map(table_card, tables))}</div>'
+    cards = "".join(map(table_card, tables))
+    return f'<div class="tables">{cards}</div>' if cards else ""
 
 
 def gallery(pictures: Iterable[Picture]) -> str:

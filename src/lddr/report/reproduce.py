@@ -12,7 +12,7 @@ from lddr.runs.folder import is_shipped
 from lddr.runs.index import Run
 
 
-def commands(groups: Sequence[Group]) -> list[str]:
+def run_commands(groups: Sequence[Group]) -> list[str]:
     """Return commands that train and score all runs of some groups."""
     return [*training_commands(unique([run for group in groups for run in group.runs])), *evaluation_commands(groups)]
 

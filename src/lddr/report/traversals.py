@@ -164,7 +164,7 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Travers
     named, found = _factors(loaded.run), []
     for latent in range(min(len(space.factors), SHOWN)) if tied else _by_use(loaded):
         pictures = model.traverse(image, latent)
-        chosen = spread(len(pictures), columns or len(pictures))
+        chosen = evenly_spaced(len(pictures), columns or len(pictures))
         labels = _labels(loaded, latent, tied)
         title = space.names[latent] if tied else f"latent {latent}\n{named.get(latent, '')}".strip()
         found.append(Traversal(latent, title, pictures[chosen], tuple(labels[place] for place in chosen)))
@@ -181,7 +181,7 @@ def traversals_told(run: Run) -> str:
     return f"{told}; the others stay as they are for the first image. Model: {method_title(run)}.{named}"
 
 
-def spread(count: int, wanted: int) -> NDArray[np.int64]:
+def evenly_spaced(count: int, wanted: int) -> NDArray[np.int64]:
     """Return up to `wanted` indices among `count`, evenly spaced, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
 

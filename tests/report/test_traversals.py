@@ -1,16 +1,39 @@
+from io import BytesIO
+
 import numpy as np
 import pytest
+from PIL import Image
 
+from lddr.errors import UserError
 from lddr.report import traversals as drawing
-from lddr.report.traversals import LoadedRun, spread, traversals
+from lddr.report.traversals import LoadedRun, Traversal, animation, evenly_spaced, traversals
+from lddr.report.traversals import frames as frames_of
 from lddr.runs.information import Information
+from lddr.trained import Trained
+from tests.report.grouped import invented
+
+
+def test_a_model_or_images_that_are_gone_are_a_sentence():
+    with pytest.raises(UserError, match=r"there is no model .*circles-dvae"):
+        _ = LoadedRun(invented()).model
+    with pytest.raises(UserError, match="circles-dvae is no run"):
+        _ = LoadedRun(invented()).dataset
+
+
+def test_model_and_images_are_loaded_once(hardly_trained, monkeypatch):
+    loads, load = [], Trained.load
+    monkeypatch.setattr(Trained, "load", lambda folder: loads.append(folder) or load(folder))
+    loaded = LoadedRun(hardly_trained["vae"].run)
+    assert loaded.model is loaded.model
+    assert loaded.dataset is loaded.dataset
+    assert len(loads) == 1
 
 
 @pytest.mark.parametrize(
     ("count", "wanted", "places"), [(3, 8, [0, 1, 2]), (40, 4, [0, 13, 26, 39]), (64, 1, [0]), (1, 8, [0])]
 )
 def test_values_are_spread_evenly(count, wanted, places):
-    assert spread(count, wanted).tolist() == places
+    assert evenly_spaced(count, wanted).tolist() == places
 
 
 def test_masked_latents_are_shown_with_the_values_of_their_factors(hardly_trained):
@@ -46,3 +69,21 @@ def test_a_latent_is_named_after_the_factor_it_tells_enough_of(hardly_trained, m
     titles = {row.latent: row.title for row in traversals(hardly_trained["vae"])}
     assert titles[1] == "latent 1\ny position 60 %"
     assert titles[2] == "latent 2"
+
+
+def test_frames_go_there_and_back():
+    greys = np.linspace(0, 1, 4, dtype=np.float32)
+    steps = np.broadcast_to(greys[:, np.newaxis, np.newaxis, np.newaxis], (4, 8, 8, 1))
+    rows = [Traversal(0, "four", steps, ("",) * 4), Traversal(1, "two", steps[[0, 3]], ("",) * 2)]
+    frames = frames_of(rows, size=16, count=4)
+    assert len(frames) == 6
+    centres = [[frame.getpixel((6 + 8 + number * 22, frame.height - 14))[0] for number in (0, 1)] for frame in frames]
+    assert [four for four, _ in centres] == [0, 85, 170, 255, 170, 85]
+    assert [two for _, two in centres] == [0, 0, 255, 255, 255, 0]
+
+
+def test_the_gif_moves_and_loops(hardly_trained):
+    with Image.open(BytesIO(animation(hardly_trained["dvae"], size=32))) as moving:
+        assert moving.is_animated
+        assert moving.info["loop"] == 0
+        assert moving.size == (6 + 2 * 38, 26 + 32 + 6)

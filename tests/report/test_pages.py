@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,9 @@ from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.report import pages
-from lddr.report.exhibits import Drawn, Figures
-from lddr.report.pages import environment
+from lddr.report.exhibits import Drawn, Exhibits
+from lddr.report.groups import collect
+from lddr.report.pages import environment, setup_table
 from lddr.report.style import new_figure
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.run import Machine, run
@@ -16,7 +18,7 @@ from lddr.runs.run import Machine, run
 
 def tiny_figures(kind):
     """A registry with a figure that can be drawn and one that never can."""
-    registry = Figures(kind, homes=())
+    registry = Exhibits(kind, homes=())
 
     @registry.add("dot", "A dot", 1)
     def dot(source):
@@ -206,3 +208,15 @@ def test_runs_of_two_versions_are_both_told(make_run):
         other.files.config_file.write_text(other.files.config_file.read_text().replace("2.13.0", "9.9.9"))
     told = environment(runs)
     assert [count for versions, count in told.items() if "torch" in versions] == ["2 runs", "2 runs"]
+
+
+def test_settings_say_where_the_images_come_from(make_run):
+    runs = [make_run("dvae", "dsprites", seed, {"mig": 0.1}) for seed in range(3)]
+    for run, origin in zip(runs, ("redrawn", "official file", "redrawn"), strict=True):
+        content = json.loads((run.folder / "config.json").read_text())
+        content["dataset"]["origin"] = origin
+        (run.folder / "config.json").write_text(json.dumps(content))
+    (group,) = collect(runs).groups  # comparable
+    assert ("images are", "redrawn (2), official file (1)") in setup_table([group]).rows
+    (old,) = collect([make_run("vae", "rooms")]).groups
+    assert ("images are", "of unknown origin") in setup_table([old]).rows

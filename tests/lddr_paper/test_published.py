@@ -6,13 +6,15 @@ from lddr.data.dataset import datasets
 from lddr.metrics.metric import SIX_METRICS
 from lddr.models import models
 from lddr.report.exhibits import Number
-from lddr.report.groups import in_words, unpublished
+from lddr.report.groups import setting_text, unpublished
 from lddr_paper.published import (
     DATASETS,
     LOOK_ALIKES,
     METRICS,
     counterpart,
     departures,
+    others_infomec,
+    others_results,
     paper_gain,
     paper_metric,
     paper_mig,
@@ -112,10 +114,31 @@ def test_metric_settings_are_compared_with_the_published_ones():
 
 
 def test_numbers_in_words():
-    assert [in_words(value) for value in (300_000, 6000, 1e-4, None, "fp32")] == [
+    assert [setting_text(value) for value in (300_000, 6000, 1e-4, None, "fp32")] == [
         "300 000",
         "6000",
         "0.0001",
         "64",
         "fp32",
     ]
+
+
+def test_numbers_are_the_published_ones():
+    assert others_infomec("tripod", "infom", "shapes3d") == Number(91)
+    assert others_infomec("qlae", "infoc", "mpi3d") == Number(43)
+    assert others_infomec("beta-tcvae", "infoe", "shapes3d") == Number(91)
+    assert others_infomec("dvae", "infom", "shapes3d") is None
+    assert others_infomec("tripod", "infom", "dsprites") is None
+    assert others_infomec("tripod", "infom", None) is None
+
+
+def test_every_name_in_the_file_is_one_of_ours_and_every_number_a_percentage():
+    found = others_results()["infomec"]
+    assert found["source"]
+    assert found["protocol"]
+    for name in found.keys() - {"source", "protocol"}:
+        assert name.replace("_", "-") in models
+        for dataset, parts in found[name].items():
+            assert dataset in DATASETS.values()
+            assert set(parts) == {"infom", "infoc", "infoe"}
+            assert all(0 < value < 100 for value in parts.values())

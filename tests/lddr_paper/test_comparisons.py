@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from lddr.metrics.metric import UndefinedError
+from lddr.models import models
+from lddr_paper.comparisons import (
+    RULES,
+    Case,
+    cases,
+    compared,
+    lowest,
+    lowest_gap,
+    median,
+    pairs,
+    spearman,
+    standings,
+    win_shares,
+    wins,
+)
+from tests.report.grouped import grouped, labelled
+
+
+def test_pairs_share_their_objective():
+    assert pairs()[:2] == [("vae", "dvae"), ("factor-vae", "factor-dvae")]
+    assert {("beta-vae", "beta-dvae"), ("vae", "qvae")} <= set(pairs())
+    assert len(pairs()) == len(set(pairs()))
+    for continuous, discrete in pairs():
+        assert models[continuous].objective == models[discrete].objective
+        assert (models[continuous].family.is_discrete, models[discrete].family.is_discrete) == (False, True)
+
+
+def test_medians_gains_and_wins_are_those_worked_out_by_hand(compared_runs):
+    circles, rooms = sorted(cases(grouped(compared_runs), ("vae", "dvae")), key=lambda case: case.dataset)
+    assert (circles.dataset, circles.medians, circles.is_won) == ("Circles", (0.2, 0.4), True)
+    assert circles.gain == pytest.approx(100)
+    assert (rooms.dataset, rooms.medians, rooms.is_won) == ("rooms", (0.4, 0.3), False)
+    assert rooms.gain == pytest.approx(-25)
+    assert wins([circles]) == "better in 1 of 1 cases"
+    assert wins([circles, rooms]) == "better in 1 of 2 cases△"  # two VAEs on rooms
+    assert (circles.fewest, rooms.fewest) == (5, 2)
+
+
+def test_nothing_gains_over_zero_and_a_draw_is_no_win():
+    case = Case("circles", "mig", ("vae", "dvae"), (0.0, 0.0), (0.0, 0.0))
+    assert case.gain is None
+    assert not case.is_won
+
+
+def test_one_family_alone_is_not_compared(compared_runs):
+    with pytest.raises(UndefinedError, match="no two runs each of VAE and D-VAE with the same metric"):
+        compared(grouped(run for run in compared_runs if run.value("model") == "dvae"), pairs()[:1], ["mig"])
+
+
+VAE, PLAIN, MASKED = ("vae", "bce"), ("dvae", "cross-entropy"), ("dvae", "masked")
+
+
+@pytest.mark.parametrize(
+    ("rule", "shares"),
+    [
+        ("median", {VAE: 0, PLAIN: 0, MASKED: 100}),
+        ("lowest R_s", {VAE: 75, PLAIN: 0, MASKED: 25}),  # 0.9 over 0.7; 0.8 and 0.8 share
+        ("lowest Gap_ST", {VAE: 50, PLAIN: 0, MASKED: 50}),  # 0.9 over 0.8; 0.9 over 0.8
+    ],
+)
+def test_shares_of_wins_are_those_worked_out_by_hand(labelled_runs, rule, shares):
+    assert win_shares([labelled_runs], RULES[rule]) == (shares, 2)
+
+
+def test_each_rule_stands_for_a_method_by_one_number(labelled_runs):
+    masked = [member for member in labelled_runs if member.value("supervision") == "masked"]
+    assert median(masked, "mig") == 0.7
+    assert lowest("validation_risk")(masked, "mig") == 0.7
+    assert lowest_gap(masked, "mig") == 0.8
+    assert lowest_gap(labelled_runs[:3], "mig") == 0.9  # a VAE has no gap: by its risk
+    assert median(masked, "sap") is lowest("gap")(masked, "sap") is None
+
+
+def test_a_single_method_wins_nothing(labelled_runs):
+    assert win_shares([labelled_runs[:3]], median) == ({VAE: 0}, 0)
+    with pytest.raises(UndefinedError, match="no supervised runs of two methods"):
+        standings(grouped(labelled_runs[:3]))
+
+
+def test_numbers_of_labels_are_kept_apart(labelled_runs):
+    more = [labelled("vae", "bce", {"mig": 0.9}, 1000), labelled("dvae", "masked", {"mig": 0.1}, 1000)]
+    found = standings(grouped([*labelled_runs, *more]))
+    assert [(standing.labels, standing.rule) for standing in found] == [
+        *((100, rule) for rule in RULES),
+        (1000, "median"),  # no risk, no gap
+    ]
+    assert found[-1].shares == {VAE: 100, MASKED: 0}
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=30))
+def test_the_correlation_is_spearmans(pairs):
+    left, right = (list(map(float, column)) for column in zip(*pairs, strict=True))
+    found = spearman([*left, None, 1.0], [*right, 1.0, None])  # what only one side has does not count
+    if len(set(left)) == 1 or len(set(right)) == 1:
+        assert np.isnan(found)
+    else:
+        assert found == pytest.approx(spearmanr(left, right).statistic)
+
+
+def test_two_runs_say_nothing():
+    assert np.isnan(spearman([1, 2], [1, 2]))
+    assert spearman([1, 2, 3], [10, 30, 20]) == pytest.approx(0.5)
