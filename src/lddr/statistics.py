@@ -37,7 +37,8 @@ def bootstrap_interval(
     generator = np.random.default_rng(0) if generator is None else generator
     arrays = [np.asarray(group) for group in groups]
     drawn = [array[generator.integers(len(array), size=(resamples, len(array)))] for array in arrays]
-    low, high = np.nanquantile(statistic(*drawn), TAILS)
+    values = statistic(*drawn)
+    low, high = np.nanquantile(values, TAILS) if not np.isnan(values).all() else (np.nan, np.nan)
     return float(low), float(high)
 
 

@@ -12,14 +12,14 @@ from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_met
 from lddr.models import models
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
-    families,
     few_mark,
-    goals,
-    house_place,
     is_discrete,
+    latent_order,
     method_title,
     metric_title,
+    model_order,
     model_title,
+    objective_order,
 )
 from lddr.runs.index import Run
 from lddr_paper.published import GAINS
@@ -28,9 +28,9 @@ Pair = tuple[str, str]
 FEWEST_OF_EACH = 2  # runs of each
 
 
-def pairs() -> list[Pair]:
+def model_pairs() -> list[Pair]:
     """Every continuous model with every discrete one of the same objective, those first whose gains the paper tells."""
-    kinds = product(goals(), families(discrete=False), families(discrete=True))
+    kinds = product(objective_order(), latent_order(discrete=False), latent_order(discrete=True))
     found = [(models.name_of(left, goal), models.name_of(right, goal)) for goal, left, right in kinds]
     return sorted(found, key=lambda pair: pair[1] not in GAINS or models[pair[0]].latent != "gaussian")
 
@@ -150,7 +150,7 @@ def num_labels(run: Run) -> int:
 def methods(groups: Sequence[Group]) -> dict[Method, str]:
     """The semi-supervised methods in the order of the house, with their titles."""
     found = {method(run): method_title(run) for group in groups for run in group.supervised}
-    return dict(sorted(found.items(), key=lambda item: (house_place(item[0][0]), item[0][1])))
+    return dict(sorted(found.items(), key=lambda item: (model_order(item[0][0]), item[0][1])))
 
 
 def standings(groups: Sequence[Group]) -> list[Standing]:

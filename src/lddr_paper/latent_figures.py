@@ -24,7 +24,7 @@ from lddr.report.style import (
     Axes,
     colour,
     few_mark,
-    few_told,
+    few_note,
     is_discrete,
     model_title,
     new_figure,
@@ -38,10 +38,10 @@ from lddr.report.traversals import (
     draw_traversal,
     space_of,
     traversals,
-    traversals_told,
+    traversals_caption,
 )
 from lddr.runs.index import Run, common_elbo
-from lddr_paper.comparisons import pairs
+from lddr_paper.comparisons import model_pairs
 
 PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts as parallel to it
 
@@ -73,7 +73,7 @@ UNIT_SQUARE: Any = {"xlim": (0, 1), "ylim": (0, 1), "xticks": (0, 0.5, 1), "ytic
 @figures.add("circles", "Geometry of the latent spaces on Circles", 30)
 def circles(groups: Sequence[Group]) -> Drawn:
     """Draw a row for each latent type: data, MIG of all runs, latent spaces of the best, the 5th and the 10th."""
-    families = {model: ranked(groups, model) for model in pairs()[0]}
+    families = {model: ranked(groups, model) for model in model_pairs()[0]}
     columns = 2 + max(len(shown_places(len(members))) for members in families.values())
     figure = new_figure(2.15 * columns, 4.5)
     panels = figure.subplots(2, columns, squeeze=False)
@@ -90,7 +90,7 @@ def circles(groups: Sequence[Group]) -> Drawn:
     caption = (
         f"Column 1: circles as they are drawn, and a grid of their positions. Column 2: the MIG of {told}, best first; "
         "the star is the median. The others: the same grid in the latent spaces of some of them, the ringed ones."
-        f"{few_told(told)}"
+        f"{few_note(told)}"
     )
     return Drawn(figure, caption)
 
@@ -188,7 +188,7 @@ def _scores_line(run: Run) -> str:
     return f"MIG {100 * run.scores['mig']:.0f}" + ("" if dci is None else f" · DCI {100 * dci:.0f}")
 
 
-for _place, _model in enumerate(pairs()[0]):
+for _place, _model in enumerate(model_pairs()[0]):
     _title = f"All latent spaces of the {model_title(_model)} on Circles"
     figures.add(f"circles-{_model}", _title, 31 + _place)(partial(sheet, model=_model))
 
@@ -210,7 +210,7 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
         draw_traversal(line[3:], row)
     panels[0, 0].set_title("input", fontsize=8, pad=2)
     panels[0, 1].set_title("output", fontsize=8, pad=2)
-    return Drawn(figure, f"{group.title}, {run.name}. {traversals_told(run)}")
+    return Drawn(figure, f"{group.title}, {run.name}. {traversals_caption(run)}")
 
 
 def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:

@@ -136,12 +136,12 @@ def paper_settings(model: str, dataset: str, supervision: str | None) -> dict[st
 
 
 @cache
-def others_results() -> dict[str, Any]:
+def published_elsewhere() -> dict[str, Any]:
     """Return their numbers in percent, each set with its source and protocol."""
     return json.loads((files("lddr_paper") / "others_results.json").read_text(encoding="utf-8"))
 
 
-def others_infomec(model: str, part: str, dataset: str | None) -> Number | None:
+def infomec_elsewhere(model: str, part: str, dataset: str | None) -> Number | None:
     """Return InfoM, InfoC or InfoE ("infom", …) of a model on one of the paper's datasets."""
-    value = others_results()["infomec"].get(model.replace("-", "_"), {}).get(dataset, {}).get(part)
+    value = published_elsewhere()["infomec"].get(model.replace("-", "_"), {}).get(dataset, {}).get(part)
     return None if value is None else Number(value)

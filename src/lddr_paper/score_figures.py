@@ -10,7 +10,7 @@ import numpy as np
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
-from lddr.report.card_figures import NOISE_TOLD, colour_bar, draw_matrix, logged, noise_scale, settled
+from lddr.report.card_figures import NOISE_NOTE, colour_bar, draw_matrix, log_columns, noise_scale, settled_range
 from lddr.report.exhibits import Drawn, figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
@@ -22,7 +22,7 @@ from lddr.report.style import (
     Figure,
     colour,
     few_mark,
-    few_told,
+    few_note,
     hatch,
     house_style,
     marker,
@@ -46,7 +46,7 @@ from lddr_paper.comparisons import (
     efficiencies,
     methods,
     metric_columns,
-    pairs,
+    model_pairs,
     selector_columns,
     spearman,
     standings,
@@ -105,12 +105,12 @@ def gain_text(case: Case) -> str:
     return "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
 
 
-def violins_told(cases: Sequence[Case]) -> str:
+def violins_caption(cases: Sequence[Case]) -> str:
     """Describe the halves of the violins, and the number of runs."""
     left, right = (model_title(model) for model in cases[0].models)
     counts = [len(case.gaussian) + len(case.discrete) for case in cases]
     many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    few = few_told(wins(cases)).replace(":", " and points:", 1)
+    few = few_note(wins(cases)).replace(":", " and points:", 1)
     return f"{left} (dark) and {right} (light), {many} runs to a violin; lines are medians.{few}"
 
 
@@ -158,12 +158,12 @@ def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
 def by_mig(groups: Sequence[Group]) -> Drawn:
     """Draw a panel for each pair of models, with the datasets along its axis."""
-    found = compared(groups, pairs(), ["mig"])
+    found = compared(groups, model_pairs(), ["mig"])
     widest = max(2, *map(len, found))
     figure, panels = paneled(len(found), 2, (1.2 + 1.15 * widest, 3.1))
     for axes, cases in zip(panels, found, strict=True):
         _draw_panel(axes, cases)
-    return Drawn(figure, " ".join(f"{violins_told(cases)} The discrete model is {wins(cases)}." for cases in found))
+    return Drawn(figure, " ".join(f"{violins_caption(cases)} The discrete model is {wins(cases)}." for cases in found))
 
 
 def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
@@ -178,7 +178,7 @@ def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
     """Draw a row of panels for each dataset: one panel with its own axis for each metric."""
-    (cases,) = compared(groups, pairs()[:1], SIX_METRICS)
+    (cases,) = compared(groups, model_pairs()[:1], SIX_METRICS)
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
     figure = new_figure(1.0 + 1.35 * len(columns), 0.7 + 1.85 * len(rows))
@@ -197,7 +197,7 @@ def by_every_metric(groups: Sequence[Group]) -> Drawn:
     title = f"{model_title(cases[0].models[1])} {wins(cases)}; below each panel: change of the median"
     figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title, title_fontsize=9)
     caption = (
-        f"{violins_told(cases)} A row per dataset, a column per metric, with the change of the median below; "
+        f"{violins_caption(cases)} A row per dataset, a column per metric, with the change of the median below; "
         f"taking all together, the discrete model is {wins(cases)}."
     )
     return Drawn(figure, caption)
@@ -241,13 +241,13 @@ def _families_caption(group: Group, both: Sequence[Run]) -> str:
     return (
         f"{group.title}. In each row one latent goes through its values, the others stay; in a disentangled model one "
         f"thing changes in each row. Shown are those with the median {by} of {counts}: {names}. "
-        f"A latent is called after the factor of which it tells {NAMED}."
+        f"A latent is named after the factor of which it encodes {NAMED}."
     )
 
 
 def typical(groups: Sequence[Group]) -> tuple[Group, tuple[Run, Run]]:
     """Return the median discrete and Gaussian runs with the same objective, from the first group that has both."""
-    for (gaussian, discrete), group in product(pairs(), groups):
+    for (gaussian, discrete), group in product(model_pairs(), groups):
         members = [group.unsupervised(model) for model in (discrete, gaussian)]
         if all(members):
             first, second = (_median(runs) for runs in members)
@@ -282,7 +282,7 @@ def efficiency(groups: Sequence[Group]) -> Drawn:
             "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
         )
     return Drawn(
-        heat_maps(maps), EFFICIENCY_CAPTION + few_told(*(column for drawn in maps for column in drawn.columns))
+        heat_maps(maps), EFFICIENCY_CAPTION + few_note(*(column for drawn in maps for column in drawn.columns))
     )
 
 
@@ -308,7 +308,7 @@ RATE_CAPTION = (
     "Every finished run by its rate (KL) and its distortion (reconstruction error), in nats per image; runs on one "
     "dashed line have the same ELBO, larger towards the lower left. Hollow: trained with labels."
 )
-NOISELESS_TOLD = (
+NOISELESS_NOTE = (
     " Distortions are those of codes without noise, because runs of older versions have no others: "
     "lddr evaluate RUN --metrics elbo adds them."
 )
@@ -329,7 +329,7 @@ def rate_distortion(groups: Sequence[Group]) -> Drawn:
         _draw_elbo_lines(axes)
         axes.set(title=dataset, xlabel="rate: KL (nats)", ylabel="distortion: reconstruction (nats)")
         model_legend(axes, members, points=True)
-    return Drawn(figure, RATE_CAPTION + (NOISELESS_TOLD if bound == "elbo_noiseless" else ""))
+    return Drawn(figure, RATE_CAPTION + (NOISELESS_NOTE if bound == "elbo_noiseless" else ""))
 
 
 def _draw_point(axes: Axes, run: Run, bound: str) -> None:
@@ -394,7 +394,7 @@ def _labels_caption(found: Sequence[Standing]) -> str:
         f"How often each method has the best score, over {many} cases (a metric on a dataset), when a method is stood "
         "for by the median of its runs, by the run with the lowest risk R_s on the labels kept apart, or by the one "
         "with the lowest Gap_ST (Gaussian methods, which have none: the lowest R_s). Ties are shared."
-        f"{few_told(*(few_mark(standing.fewest) for standing in found))}"
+        f"{few_note(*(few_mark(standing.fewest) for standing in found))}"
     )
 
 
@@ -408,13 +408,13 @@ def all_curves(groups: Sequence[Group]) -> Drawn:
     for axes, (dataset, members) in zip(panels, logs.items(), strict=True):
         for run, (steps, values) in members:
             axes.plot(steps, values, color=colour(str(run.value("model"))), linewidth=1, alpha=0.8)
-        lows, highs = zip(*(settled(values[~np.isnan(values)]) for _, (_, values) in members), strict=True)
+        lows, highs = zip(*(settled_range(values[~np.isnan(values)]) for _, (_, values) in members), strict=True)
         axes.set(title=dataset, xlabel="step", ylabel="ELBO (nats)", ylim=(min(lows), max(highs)))
         axes.grid(visible=True)
         model_legend(axes, [run for run, _ in members])
     noisy = any(noise_scale(run, steps) is not None for members in logs.values() for run, (steps, _) in members)
     told = "The ELBO of every run while it trained, in nats per image; a colour for each model."
-    return Drawn(figure, f"{told} {NOISE_TOLD}" if noisy else told)
+    return Drawn(figure, f"{told} {NOISE_NOTE}" if noisy else told)
 
 
 def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]]]:
@@ -422,7 +422,7 @@ def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]
     found = []
     for run in runs:
         try:
-            columns = logged(run)
+            columns = log_columns(run)
         except UserError:
             continue
         if not np.isnan(columns.get("elbo", np.nan)).all():
@@ -430,7 +430,7 @@ def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]
     return found
 
 
-SELECTORS_TOLD = (
+SELECTORS_CAPTION = (
     "Spearman correlation of what can be known without labels with what needs them. Selectors are turned so that a "
     "positive number means that the choice is good: a small Gap_ST goes with a large score."
 )
@@ -445,7 +445,7 @@ def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
             f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics; "
             "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
         )
-    return Drawn(heat_maps(maps), SELECTORS_TOLD + few_told(*(drawn.title for drawn in maps)))
+    return Drawn(heat_maps(maps), SELECTORS_CAPTION + few_note(*(drawn.title for drawn in maps)))
 
 
 def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMap]:
@@ -469,5 +469,5 @@ def selectors_of_both(groups: Sequence[Group]) -> Drawn:
     maps = selector_maps(able, SELECTED_FROM)
     if not maps:
         raise UndefinedError(f"there are no runs of {BOTH} on one dataset")
-    few = few_told(*(drawn.title for drawn in maps))
-    return Drawn(heat_maps(maps), f"{SELECTORS_TOLD} Models: {BOTH}, ranked together.{few}")
+    few = few_note(*(drawn.title for drawn in maps))
+    return Drawn(heat_maps(maps), f"{SELECTORS_CAPTION} Models: {BOTH}, ranked together.{few}")

@@ -11,7 +11,7 @@ import numpy as np
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
 from lddr.report.exhibits import Cell, Number, Table, UnwantedError, tables
 from lddr.report.groups import Group, main_groups, scores_of
-from lddr.report.style import MARK, MEANING, house_place, metric_title, model_title
+from lddr.report.style import FEW_MARK, FEW_MEANING, metric_title, model_order, model_title
 from lddr.runs.index import Run
 from lddr_paper.comparisons import (
     Method,
@@ -22,8 +22,8 @@ from lddr_paper.comparisons import (
     efficiencies,
     method,
     methods,
+    model_pairs,
     num_labels,
-    pairs,
     spearman,
     standings,
 )
@@ -34,14 +34,14 @@ from lddr_paper.published import (
     counterpart,
     counterpart_title,
     departures,
-    others_infomec,
-    others_results,
+    infomec_elsewhere,
     paper_gain,
     paper_metric,
     paper_mig,
     paper_results,
     paper_source,
     paper_supervised,
+    published_elsewhere,
 )
 
 MARKS = {  # what a mark behind a number means; its note ends with the exact difference
@@ -50,7 +50,7 @@ MARKS = {  # what a mark behind a number means; its note ends with the exact dif
     "°": "images drawn here, not read from the official file",
     "§": "other settings than the paper's",
     "¶": "other metric settings than the published ones",
-    MARK: MEANING,
+    FEW_MARK: FEW_MEANING,
     "*": "quoted by the paper from Locatello et al. (2019)",
 }
 COUNTED = "In round brackets: the number of runs"
@@ -59,11 +59,8 @@ COUNTED = "In round brackets: the number of runs"
 def with_notes(table: Table, first: str, found: Mapping[str, Iterable[str]]) -> Table:
     """Return a table with a note for each mark in its cells; `found` maps a mark to the exact differences."""
     marks = {mark for row in table.rows for cell in row if isinstance(cell, Number) for mark in cell.all_marks}
-    notes = [
-        ": ".join(filter(None, (f"{mark} {MARKS[mark]}", ", ".join(found.get(mark, ())))))
-        for mark in MARKS
-        if mark in marks
-    ]
+    exact = {mark: ", ".join(found.get(mark, ())) for mark in MARKS if mark in marks}
+    notes = [f"{mark} {MARKS[mark]}" + (f": {text}" if text else "") for mark, text in exact.items()]
     return replace(table, notes=(*table.notes, first, *notes))
 
 
@@ -177,7 +174,7 @@ def model_lines(groups: Sequence[Group]) -> list[Line]:
     models = {str(run.value("model")) for group in groups for run in group.unsupervised()}
     return [
         Line(model_title(model), methodcaller("unsupervised", model), partial(paper_mig, model))
-        for model in sorted(models, key=lambda model: (house_place(model), model))
+        for model in sorted(models, key=lambda model: (model_order(model), model))
     ]
 
 
@@ -231,21 +228,21 @@ def infomec(groups: Sequence[Group]) -> Table:
     }
     if not scored:
         raise UnwantedError("no run has an InfoMEC")
-    ordered = sorted(scored, key=lambda model: (house_place(model), model))
+    ordered = sorted(scored, key=lambda model: (model_order(model), model))
     lines = [_infomec_line(model, part) for part in PARTS for model in ordered]
     table = lined_table("Model", groups, lines, source=ELSEWHERE)
-    told = others_results()["infomec"]
-    notes = [f"{ELSEWHERE}: {told['source']} ({told['protocol']})"]
+    origin = published_elsewhere()["infomec"]
+    notes = [f"{ELSEWHERE}: {origin['source']} ({origin['protocol']})"]
     return replace(table, notes=(*notes, *table.notes)) if any(ELSEWHERE in name for name in table.columns) else table
 
 
 def _infomec_line(model: str, part: str) -> Line:
     label = f"{model_title(model)}: {part}"
-    theirs = partial(others_infomec, model, part.lower())
+    theirs = partial(infomec_elsewhere, model, part.lower())
     return Line(label, methodcaller("unsupervised", model), theirs, PARTS[part], rivals=False)
 
 
-TOLD = "Selection: the one run with the smallest straight-through gap, of all runs of D-VAE and FactorDVAE"
+SELECTION_NOTE = "Selection: the one run with the smallest straight-through gap, of all runs of D-VAE and FactorDVAE"
 
 
 @tables.add("mig", "Median MIG in %", 10)
@@ -257,7 +254,7 @@ def median_mig(groups: Sequence[Group]) -> Table:
     rows = [
         [replace(cell, low=None, high=None) if isinstance(cell, Number) else cell for cell in row] for row in table.rows
     ]
-    notes = [TOLD] if rows[-1][0] == choice.label else []
+    notes = [SELECTION_NOTE] if rows[-1][0] == choice.label else []
     return replace(table, rows=tuple(map(tuple, rows)), notes=(*notes, *table.notes))
 
 
@@ -311,8 +308,9 @@ def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
 @tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
 def gains(groups: Sequence[Group]) -> Table:
     """Return a row per pair of models and metric."""
-    table = lined_table("Comparison", groups, [_gains_line(pair, metric) for pair in pairs() for metric in SIX_METRICS])
-    return replace(table, notes=(*(told for pair in pairs() if (told := _told(groups, pair))), *table.notes))
+    lines = [_gains_line(pair, metric) for pair in model_pairs() for metric in SIX_METRICS]
+    table = lined_table("Comparison", groups, lines)
+    return replace(table, notes=(*filter(None, (_wins_note(groups, pair) for pair in model_pairs())), *table.notes))
 
 
 def _gains_line(pair: Pair, metric: str) -> Line:
@@ -329,11 +327,11 @@ def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
     return Number(case.gain, count=len(case.gaussian) + len(case.discrete), fewest=case.fewest)
 
 
-def _told(groups: Sequence[Group], pair: Pair) -> str:
+def _wins_note(groups: Sequence[Group], pair: Pair) -> str:
     """Describe how often the discrete model is better; a case is a metric on a dataset."""
     found = cases(groups, pair)
     claim = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
-    paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == pairs()[0] else ""
+    paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == model_pairs()[0] else ""
     return f"{_against(pair, 'against')}: {count_of_wins(found)}{paper}" if found else ""
 
 

@@ -14,7 +14,7 @@ from lddr_paper.comparisons import (
     lowest,
     lowest_gap,
     median,
-    pairs,
+    model_pairs,
     spearman,
     standings,
     win_shares,
@@ -24,10 +24,10 @@ from tests.report.grouped import grouped, labelled
 
 
 def test_pairs_share_their_objective():
-    assert pairs()[:2] == [("vae", "dvae"), ("factor-vae", "factor-dvae")]
-    assert {("beta-vae", "beta-dvae"), ("vae", "qvae")} <= set(pairs())
-    assert len(pairs()) == len(set(pairs()))
-    for continuous, discrete in pairs():
+    assert model_pairs()[:2] == [("vae", "dvae"), ("factor-vae", "factor-dvae")]
+    assert {("beta-vae", "beta-dvae"), ("vae", "qvae")} <= set(model_pairs())
+    assert len(model_pairs()) == len(set(model_pairs()))
+    for continuous, discrete in model_pairs():
         assert models[continuous].objective == models[discrete].objective
         assert (models[continuous].family.is_discrete, models[discrete].family.is_discrete) == (False, True)
 
@@ -51,7 +51,7 @@ def test_nothing_gains_over_zero_and_a_draw_is_no_win():
 
 def test_one_family_alone_is_not_compared(compared_runs):
     with pytest.raises(UndefinedError, match="no two runs each of VAE and D-VAE with the same metric"):
-        compared(grouped(run for run in compared_runs if run.value("model") == "dvae"), pairs()[:1], ["mig"])
+        compared(grouped(run for run in compared_runs if run.value("model") == "dvae"), model_pairs()[:1], ["mig"])
 
 
 VAE, PLAIN, MASKED = ("vae", "bce"), ("dvae", "cross-entropy"), ("dvae", "masked")

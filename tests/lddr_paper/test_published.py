@@ -13,13 +13,13 @@ from lddr_paper.published import (
     METRICS,
     counterpart,
     departures,
-    others_infomec,
-    others_results,
+    infomec_elsewhere,
     paper_gain,
     paper_metric,
     paper_mig,
     paper_results,
     paper_supervised,
+    published_elsewhere,
 )
 
 
@@ -124,16 +124,16 @@ def test_numbers_in_words():
 
 
 def test_numbers_are_the_published_ones():
-    assert others_infomec("tripod", "infom", "shapes3d") == Number(91)
-    assert others_infomec("qlae", "infoc", "mpi3d") == Number(43)
-    assert others_infomec("beta-tcvae", "infoe", "shapes3d") == Number(91)
-    assert others_infomec("dvae", "infom", "shapes3d") is None
-    assert others_infomec("tripod", "infom", "dsprites") is None
-    assert others_infomec("tripod", "infom", None) is None
+    assert infomec_elsewhere("tripod", "infom", "shapes3d") == Number(91)
+    assert infomec_elsewhere("qlae", "infoc", "mpi3d") == Number(43)
+    assert infomec_elsewhere("beta-tcvae", "infoe", "shapes3d") == Number(91)
+    assert infomec_elsewhere("dvae", "infom", "shapes3d") is None
+    assert infomec_elsewhere("tripod", "infom", "dsprites") is None
+    assert infomec_elsewhere("tripod", "infom", None) is None
 
 
 def test_every_name_in_the_file_is_one_of_ours_and_every_number_a_percentage():
-    found = others_results()["infomec"]
+    found = published_elsewhere()["infomec"]
     assert found["source"]
     assert found["protocol"]
     for name in found.keys() - {"source", "protocol"}:

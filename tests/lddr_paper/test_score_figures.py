@@ -34,8 +34,8 @@ def test_gaussian_halves_lie_to_the_left_and_discrete_ones_to_the_right(compared
     assert axes.get_title() == "D-VAE better in 1 of 1 cases"
     assert axes.get_ylabel() == "MIG"
     extents = {"vae": (0.1, 0.9), "dvae": (0.3, 0.5)}
-    for (colour, box), (model, (low, high)) in zip(halves(axes), extents.items(), strict=True):
-        assert colour == to_rgba(colour_of(model))
+    for (shade, box), (model, (low, high)) in zip(halves(axes), extents.items(), strict=True):
+        assert shade == to_rgba(colour_of(model))
         assert (box.x0 >= 0) if model == "dvae" else (box.x1 <= 0)
         assert (box.y0, box.y1) == pytest.approx((low, high))
     medians = [line.get_ydata()[0] for line in axes.lines if len(line.get_ydata()) == 2]
@@ -126,24 +126,24 @@ def test_both_blocks_are_drawn_with_their_models_above(tmp_path):
     assert "median" in drawn.caption
 
 
-def run_efficiency(seed, dataset="circles", model="dvae", **scores):
+def task_run(seed, dataset="circles", model="dvae", **scores):
     named = {name.replace("__", "."): value for name, value in scores.items()}
     return invented(model, dataset, seed=seed, scores=named)
 
 
 def test_efficiency_has_datasets_side_by_side_for_each_learner():
     made = [
-        run_efficiency(s, mig=m, dci=-m, downstream_logistic__efficiency=e)
+        task_run(s, mig=m, dci=-m, downstream_logistic__efficiency=e)
         for s, (m, e) in enumerate(((1, 1), (2, 3), (3, 2)))
     ]
-    made += [run_efficiency(s, "rooms", mig=s, downstream_logistic__efficiency=-s) for s in range(3)]
+    made += [task_run(s, "rooms", mig=s, downstream_logistic__efficiency=-s) for s in range(3)]
     made += [
-        run_efficiency(s, model="vae", mig=-m, downstream_logistic__efficiency=m) for s, m in enumerate(range(9))
+        task_run(s, model="vae", mig=-m, downstream_logistic__efficiency=m) for s, m in enumerate(range(9))
     ]  # no matter
     (found,) = efficiency_maps(grouped(made))
     assert (found.title, found.rows, found.columns) == ("logistic regression", ("MIG", "DCI"), ("Circles△", "rooms△"))
     assert found.values == pytest.approx(np.array([[0.5, -1], [-0.5, np.nan]]), nan_ok=True)
-    made = [run_efficiency(0, mig=1, downstream_boosting__efficiency=1.0)]
+    made = [task_run(0, mig=1, downstream_boosting__efficiency=1.0)]
     with pytest.raises(
         UndefinedError, match="no 3 runs of the D-VAE on one dataset with metrics and downstream scores"
     ):
@@ -152,7 +152,7 @@ def test_efficiency_has_datasets_side_by_side_for_each_learner():
 
 def test_both_learners_have_a_panel():
     made = [
-        run_efficiency(seed, mig=seed, downstream_logistic__efficiency=seed, downstream_boosting__efficiency=-seed)
+        task_run(seed, mig=seed, downstream_logistic__efficiency=seed, downstream_boosting__efficiency=-seed)
         for seed in range(3)
     ]
     *panels, _ = figures["efficiency"].make(grouped(made)).figure.axes

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from lddr.metrics.metric import UndefinedError
-from lddr.report.card_figures import logged, noise_scale, posterior_panels, settled
+from lddr.report.card_figures import log_columns, noise_scale, posterior_panels, settled_range
 from lddr.report.exhibits import card_figures
 from lddr.report.style import rendered
 from lddr.report.traversals import LoadedRun
@@ -138,17 +138,17 @@ def test_traversals_are_rows_of_pictures_with_names(hardly_trained):
     assert [axes.get_title() for axes in rows[0][[0, -1]]] == ["0.2", "0.8"]
     assert "its active categories" in drawn.caption
     plain = card_figures["traversals"].make(hardly_trained["vae"]).caption
-    assert "The latents in use" in plain
+    assert "The active latents" in plain
     assert "the share of the factor's entropy, if that is at least 20 %" in plain
     assert "entropy" not in drawn.caption  # tied latents have their factor's name
 
 
 def test_terms_are_columns_with_gaps_where_they_were_not_recorded(logged_run):
-    columns = logged(logged_run)
+    columns = log_columns(logged_run)
     assert columns["kl"].tolist() == [1, 2, 3]
     assert columns["total_correlation"] == pytest.approx([np.nan, 0.5, 0.25], nan_ok=True)
 
 
 def test_a_constant_is_not_looked_at_through_a_lens():
-    low, high = settled(np.full(50, 5.0) + 1e-7 * np.arange(50))
+    low, high = settled_range(np.full(50, 5.0) + 1e-7 * np.arange(50))
     assert low < 4.999 < 5.001 < high

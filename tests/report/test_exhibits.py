@@ -116,7 +116,7 @@ def test_notes_explain_the_marks_that_are_used():
 def test_numbers_of_few_runs_are_marked_and_the_mark_is_explained():
     assert [Number(1.0, count=count).all_marks for count in (4, 5, None)] == ["△", "", ""]
     assert Number(1.0, count=9, fewest=4, marks="†").all_marks == "†△"
-    table = Table("t", "t", ("x", "y"), (("a", Number(1.0, count=2)),)).with_notes("first", {})
+    table = with_notes(Table("t", "t", ("x", "y"), (("a", Number(1.0, count=2)),)), "first", {})
     assert table.text(table.rows[0][1]) == "1.0 (2)△"
     assert table.notes[-1] == "△ of fewer than five runs of a model: too few to conclude anything from"
 

@@ -17,11 +17,10 @@ from lddr.models import models
 from lddr.objectives import objectives
 from lddr.objectives.elbo import Elbo
 from lddr.report import style
-from lddr.report import style as titles
-from lddr.report.exhibits import figures, made
-from lddr.report.style import DARK, LIGHT, MARKERS, colour, goals, hatch, house_place, is_discrete, marker
+from lddr.report.exhibits import figures, make_all
+from lddr.report.style import DARK, LIGHT, MARKERS, colour, hatch, is_discrete, marker, model_order, objective_order
 from lddr.runs.index import Run
-from lddr_paper import latent_figures as latent_spaces
+from lddr_paper import latent_figures
 from tests.report.grouped import gapped_runs, grouped, invented
 
 DRAWN = [
@@ -112,22 +111,26 @@ def test_a_figure_that_holds_its_text_keeps_its_size():
 
 @pytest.mark.parametrize(
     ("seeds", "names"),
-    [(1, ["mig"]), (2, ["mig"]), (13, ["mig", "dci", "sap"]), pytest.param(40, ["mig"], marks=pytest.mark.long)],
+    [
+        (1, ["mig"]),
+        (5, ["mig", "dci"]),
+        pytest.param(13, ["mig", "dci", "sap"], marks=pytest.mark.long),
+        pytest.param(40, ["mig"], marks=pytest.mark.long),
+    ],
 )
 def test_no_figure_cuts_its_text_at_any_number_of_runs(seeds, names, monkeypatch):
     grid = np.stack(np.meshgrid(np.arange(14.0), np.arange(14.0), indexing="ij"), axis=-1)
-    for module in (latent_spaces,):
-        monkeypatch.setattr(module, "space_of", lambda run: grid)
+    monkeypatch.setattr(latent_figures, "space_of", lambda run: grid)
     scores = [
         {"gap": seed, "kl": 5.0, "elbo": -14.0 - seed} | dict.fromkeys(names, 0.1 + seed / 99) for seed in range(seeds)
     ]
     runs = [
         invented(model, dataset, found, seed=seed)
         for model in ("vae", "dvae", "factor-vae", "factor-dvae")
-        for dataset in ("circles", "rooms", "cars3d")
+        for dataset in ("circles", "cars3d")
         for seed, found in enumerate(scores)
     ]
-    drawn = [one for _, one in made([figures[name] for name in DRAWN], grouped(runs), {})]
+    drawn = [one for _, one in make_all([figures[name] for name in DRAWN], grouped(runs), {})]
     assert len(drawn) >= 4
     for one in drawn:
         assert sticking_out(one.figure) == []
@@ -184,20 +187,20 @@ def test_models_look_as_they_always_did():
     assert [marker(name) for name in names] == 2 * list(MARKERS[:7])
     names += ["qvae", "factor-qvae", "fsq-ae", "tripod", "qlae", "vq-vae", "one-hot-vae"]  # what came later
     names.insert(7, "von-mises-vae")
-    assert sorted(models, key=house_place) == names
+    assert sorted(models, key=model_order) == names
 
 
 def test_a_new_family_or_objective_has_looks_of_its_own_and_changes_no_others(strangers):
     assert len({colour(name) for name in strangers}) == len(strangers) == len(latents) * len(objectives)
     assert colour("factor-dvae") == "#f29cc0"
     assert colour("beta-vae") == "#332288"
-    assert len({marker(models.name_of("ladder", goal)) for goal in goals()[:15]}) == 15
-    assert house_place("dip-vae-ii") < house_place("laplace+elbo") < house_place("dvae") < house_place("ladder+elbo")
+    assert len({marker(models.name_of("ladder", goal)) for goal in objective_order()[:15]}) == 15
+    assert model_order("dip-vae-ii") < model_order("laplace+elbo") < model_order("dvae") < model_order("ladder+elbo")
 
 
 def test_what_this_version_does_not_know_comes_last():
     assert colour("mine") == "#222222"
-    assert max([*models, "mine"], key=house_place) == "mine"
+    assert max([*models, "mine"], key=model_order) == "mine"
 
 
 def test_in_grey_every_gaussian_model_is_darker_than_every_discrete_one(strangers):
@@ -232,18 +235,18 @@ def test_supervisions_of_a_family_have_hatches():
     ],
 )
 def test_datasets_have_names_people_know(given, title):
-    assert titles.dataset_title(given) == title
+    assert style.dataset_title(given) == title
 
 
 def test_no_two_datasets_have_one_name():
-    assert len({titles.dataset_title(name) for name in datasets}) == len(datasets)
+    assert len({style.dataset_title(name) for name in datasets}) == len(datasets)
 
 
 def test_models_and_metrics_have_names_people_know():
     def run(**settings):
         return Run(Path("run"), "finished", settings, {})
 
-    assert titles.method_title(run(model="dvae")) == "D-VAE"
-    assert titles.method_title(run(model="vae", supervision="l2")) == "VAE, L2"
-    assert titles.model_title("mine") == "mine"
-    assert titles.metric_title("gap") == "Gap_ST"
+    assert style.method_title(run(model="dvae")) == "D-VAE"
+    assert style.method_title(run(model="vae", supervision="l2")) == "VAE, L2"
+    assert style.model_title("mine") == "mine"
+    assert style.metric_title("gap") == "Gap_ST"

@@ -27,7 +27,7 @@ from lddr.report.style import (
     new_figure,
     paneled,
 )
-from lddr.report.traversals import COLUMNS, LoadedRun, draw_picture, draw_traversal, traversals, traversals_told
+from lddr.report.traversals import COLUMNS, LoadedRun, draw_picture, draw_traversal, traversals, traversals_caption
 from lddr.runs.index import Run
 from lddr.runs.information import information_of
 
@@ -63,19 +63,15 @@ def colour_bar(figure: Figure, panels: Sequence[Axes], label: str) -> "Colorbar"
     return bar
 
 
-NOISE_TOLD = (
-    "While the noise grows, a discrete model's training ELBO falls although the model may go on improving: every "
+NOISE_NOTE = (
+    "While the noise grows, a discrete model's training ELBO falls although the model may still improve: every "
     "reconstruction is made from a noisier code. The score elbo_noiseless is without noise."
 )
+LARGEST_TERM = 1e30  # nats
+SHORT_LOG = 15  # records: the curves of longer logs are cut at their start
 
 
-ENDLESS = 1e30  # nats: no loss term is this large
-
-
-SHORT = 15  # with at most this many records, all are shown
-
-
-def logged(run: Run) -> dict[str, Floats]:
+def log_columns(run: Run) -> dict[str, Floats]:
     """Return every recorded loss term, and the steps, as columns; NaN where a record has no value."""
     records = [record for record in run.files.log if np.isfinite(_number(record["step"]))]
     names = dict.fromkeys(name for record in records for name in record if name.isprintable())
@@ -88,7 +84,7 @@ def logged(run: Run) -> dict[str, Floats]:
 
 def _number(value: Any) -> float:
     """Return NaN for anything that cannot be drawn: values that are not numbers, or implausibly large."""
-    return float(value) if type(value) in (int, float) and abs(value) < ENDLESS else np.nan
+    return float(value) if type(value) in (int, float) and abs(value) < LARGEST_TERM else np.nan
 
 
 def noise_scale(run: Run, steps: Floats) -> Floats | None:
@@ -100,31 +96,31 @@ def noise_scale(run: Run, steps: Floats) -> Floats | None:
     return None
 
 
-def settled(values: Floats) -> tuple[float, float]:
+def settled_range(values: Floats) -> tuple[float, float]:
     """Return the range without the first tenth, which is steep and would flatten the rest."""
-    later = values[len(values) // 10 if len(values) > SHORT else 0 :]
+    later = values[len(values) // 10 if len(values) > SHORT_LOG else 0 :]
     room = 0.06 * max(float(np.ptp(later)), 0.01 * float(np.abs(later).max()), 1e-6)  # a constant is a line, not noise
     return float(later.min()) - room, float(later.max()) + room
 
 
 @card_figures.add("traversals", "Traversals of the latents", 30)
 def latent_traversals(loaded: LoadedRun) -> Drawn:
-    """A row of pictures for each latent, its values above the pictures."""
+    """Draw a row of pictures for each latent, with its values above."""
     rows = traversals(loaded)
     columns, alike = max(len(row.pictures) for row in rows), len({row.labels for row in rows}) == 1
     figure = new_figure(1.2 + 0.85 * columns, (0.87 if alike else 1.05) * len(rows) + 0.2)
     panels = figure.subplots(len(rows), columns, squeeze=False)
     for row, line in zip(rows, panels, strict=True):
         draw_traversal(line, row)
-    if alike:  # said once is enough
+    if alike:  # one line of labels is enough
         for axes in panels[1:].ravel():
             axes.set_title("")
-    return Drawn(figure, traversals_told(loaded.run))
+    return Drawn(figure, traversals_caption(loaded.run))
 
 
 @card_figures.add("reconstructions", "Reconstructions", 20)
 def reconstructions(loaded: LoadedRun) -> Drawn:
-    """Images above, reconstructions below."""
+    """Draw images above, reconstructions below."""
     images = loaded.images(COLUMNS)
     figure = new_figure(0.7 + 0.85 * COLUMNS, 0.9 * 2)
     rows: dict[str, NDArray] = {"input": images, "output": loaded.model.reconstruct(images)}
@@ -144,7 +140,7 @@ INFORMATION_CAPTION = (
 
 @card_figures.add("information", "Information about the factors", 40)
 def information(loaded: LoadedRun) -> Drawn:
-    """Latents by factors, from the MIG's matrix; the best latent of each factor is framed."""
+    """Draw latents by factors, from the MIG's matrix; the best latent of each factor is framed."""
     from matplotlib.patches import Rectangle
 
     known = information_of(loaded.run.folder)
@@ -167,8 +163,8 @@ NOISE = "noise scale"
 
 @card_figures.add("curves", "Training", 10)
 def training_curves(loaded: LoadedRun) -> Drawn:
-    """Lines over steps."""
-    columns = logged(loaded.run)
+    """Draw each term of the loss over the steps."""
+    columns = log_columns(loaded.run)
     terms = {name: values for name, values in columns.items() if name not in NOT_SHOWN}
     scale = noise_scale(loaded.run, columns["step"])
     terms |= {} if scale is None else {NOISE: scale}
@@ -179,7 +175,7 @@ def training_curves(loaded: LoadedRun) -> Drawn:
         axes.plot(columns["step"][seen], values[seen], color=line_colour)
         axes.set(title=name.upper() if name in CAPITALS else name.replace("_", " "), xlabel="step")
         _tidy(axes, values[seen])
-    noise = "" if scale is None else f" The noise scale multiplies the noise of the latents. {NOISE_TOLD}"
+    noise = "" if scale is None else f" The noise scale multiplies the noise of the latents. {NOISE_NOTE}"
     return Drawn(figure, f"Terms of the loss in nats per image, each the mean since the point before.{noise}")
 
 
@@ -189,31 +185,30 @@ def _tidy(axes: Axes, values: Floats) -> None:
     axes.grid(visible=True)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.locator_params(axis="x", nbins=4)
-    axes.set_ylim(*settled(values))
+    axes.set_ylim(*settled_range(values))
 
 
 IMAGES = 200  # whose posteriors are shown
 POSTERIOR_CAPTION = (
     f"The probability of every category (across) for {IMAGES} images (down, sorted by code), latent by latent: a "
-    "sharp line means that the latent is discrete by now, grey all over that it is idle. Above each: the mean of "
+    "sharp line means that the latent is discrete by now, grey all over that it is inactive. Above each: the mean of "
     "the largest probability, and how many of the categories are ever the most probable."
 )
 
 
 @card_figures.add("posterior", "Is it discrete yet?", 50)
 def posterior(loaded: LoadedRun) -> Drawn:
-    """A panel for each latent with the posteriors of many images."""
+    """Draw a panel for each latent with the posteriors of many images."""
     model = loaded.model
     if not model.is_discrete:
         raise UndefinedError(f"{model.vae.latent.title} latents have no categories")
-    return Drawn(
-        posterior_panels(model.posterior(loaded.images(IMAGES)), model.vae.latent.active.numpy()), POSTERIOR_CAPTION
-    )
+    panels = posterior_panels(model.posterior(loaded.images(IMAGES)), model.vae.latent.active.numpy())
+    return Drawn(panels, POSTERIOR_CAPTION)
 
 
 @house_style()
 def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> Figure:
-    """(images, latents, categories), with the categories that are not masked: (latents, categories)."""
+    """Draw probabilities (images, latents, categories) of the active categories (latents, categories)."""
     figure, panels = paneled(probabilities.shape[1], 5, (1.75, 2.15), (0.8, 0))
     for latent, axes in enumerate(panels):
         _draw_posterior(axes, probabilities[:, latent][:, active[latent]], latent)
@@ -222,7 +217,7 @@ def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> Figur
 
 
 def _draw_posterior(axes: Axes, table: NDArray, latent: int) -> None:
-    """Images, sorted by their code, by categories."""
+    """Draw images, sorted by their code, by categories."""
     count = table.shape[1]
     order = np.argsort(table @ np.arange(count), kind="stable")
     axes.imshow(table[order], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lddr.data.dataset import datasets
 from lddr.latents import latents
+from lddr.metrics.metric import metrics
 from lddr.models import models
 from lddr.objectives import objectives
 from lddr.runs.index import Run
@@ -17,7 +19,7 @@ from lddr.runs.index import Run
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-else:  # what draws is imported when it draws; its types are to be had here
+else:  # matplotlib is imported when something is drawn
     Axes = Figure = Any
 
 
@@ -62,10 +64,7 @@ UNDATED: Any = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"Creat
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib's own defaults with ours on top, whatever the user's settings are; these come back afterwards.
-
-    It can stand before a `with` or, as `@house_style()`, above a function.
-    """
+    """Use matplotlib's defaults and our style, whatever the user's settings are; for a `with`, or as a decorator."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -75,7 +74,7 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches, that lays itself out; it belongs to no window and needs no closing."""
+    """Return an empty figure, in inches, that lays itself out; it belongs to no window and needs no closing."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -84,7 +83,7 @@ def new_figure(width: float, height: float) -> Figure:
 def paneled(
     count: int, across: int, size: tuple[float, float], room: tuple[float, float] = (0, 0), **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of this many panels, at most `across` in a row; inches of each panel, and of the room around them."""
+    """Return a figure of `count` panels, at most `across` in a row; `size` and `room` (around all) are in inches."""
     columns = min(across, count)
     rows = ceil(count / columns)
     figure = new_figure(room[0] + columns * size[0], room[1] + rows * size[1])
@@ -95,12 +94,12 @@ def paneled(
 
 
 def rendered(figure: Figure, kind: str = "png", dpi: int = 150) -> bytes:
-    """The figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
+    """Return the figure as a PNG, SVG or PDF file: the same bytes for the same figure, without a date."""
     return rendered_as((kind,), figure, dpi)[kind]
 
 
 def rendered_as(kinds: Iterable[str], figure: Figure, dpi: int = 150) -> dict[str, bytes]:
-    """The figure as files of several kinds, laid out once, which takes longer than to write it."""
+    """Return the figure as files in several formats, laid out once, which takes longer than to write it."""
     files = {}
     with house_style():  # ticks are made when they are needed: now
         area = whole_area(figure)
@@ -113,7 +112,7 @@ def rendered_as(kinds: Iterable[str], figure: Figure, dpi: int = 150) -> dict[st
 
 
 def whole_area(figure: Figure) -> Any:
-    """The area, in inches, that holds a figure and all its text; None where nothing sticks out."""
+    """Return the area, in inches, that holds a figure and all its text; None if nothing sticks out."""
     from matplotlib.transforms import Bbox
 
     figure.draw_without_rendering()
@@ -125,126 +124,111 @@ def whole_area(figure: Figure) -> Any:
 
 
 def text_width(text: str, size: float = 9) -> float:
-    """About how many inches a line of text takes."""
+    """Estimate how many inches a line of text takes."""
     return 0.6 * size / 72 * len(text)
 
 
-# of the objectives in the order in which models have names: elbo, beta, annealed, factor, tc, dip-i, dip-ii
-DARK = ("#0072b2", "#332288", "#117733", "#882255", "#00686e", "#5f5f26", "#444444")
+# Continuous latents have dark, cool colours and discrete ones light, warm colours, so that both differ in grey and for
+# everyone; the objective decides the hue and the marker, the supervision the hatch. Parts registered later come later.
+DARK = ("#0072b2", "#332288", "#117733", "#882255", "#00686e", "#5f5f26", "#444444")  # elbo, beta, annealed, factor, …
 LIGHT = ("#e69f00", "#ee8866", "#d9c93f", "#f29cc0", "#cfae82", "#b5cc66", "#bbbbbb")
 MARKERS = "os^DvPX<>ph*d8H"
-HATCHES = ("", "....", "xxxx", "++++")
-MASKED = "////"
-LUMINANCE, GAMMA, GOLDEN = (0.2126, 0.7152, 0.0722), 2.2, 0.381966  # of red, green and blue; of screens; part of a turn
+HATCHES, MASKED_HATCH = ("", "....", "xxxx", "++++"), "////"
+LUMINANCE, GAMMA = (0.2126, 0.7152, 0.0722), 2.2  # of red, green and blue; of screens
+GOLDEN = 0.381966  # of a full turn of the hue
 
 
-def families(discrete: bool) -> list[str]:
-    """The continuous or the discrete latent families in the order of the house."""
-    named = _first_named((models[name].latent for name in models.registered()), latents)
+def latent_order(discrete: bool) -> list[str]:
+    """Return the continuous or the discrete latents in their standard order: those of named models first."""
+    named = dict.fromkeys([*(models[name].latent for name in models.registered()), *latents])
     return [name for name in named if latents[name].is_discrete == discrete]
 
 
-def goals() -> list[str]:
-    """The objectives in the order of the house."""
-    return _first_named((models[name].objective for name in models.registered()), objectives)
-
-
-def _first_named(named: Iterable[str], known: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys([*named, *known]))
+def objective_order() -> list[str]:
+    """Return the objectives in their standard order: those of named models first."""
+    return list(dict.fromkeys([*(models[name].objective for name in models.registered()), *objectives]))
 
 
 def is_discrete(model: str) -> bool:
     return model in models and models[model].family.is_discrete
 
 
-def house_place(model: str) -> tuple[bool, int, int]:
-    """By which models are sorted: continuous before discrete ones, by family, by objective; strangers last."""
+def model_order(model: str) -> tuple[bool, int, int]:
+    """Return a sort key: continuous before discrete models, by latent, by objective; unknown ones last."""
     if model not in models:
         return True, len(latents), len(objectives)
-    discrete = is_discrete(model)
-    return discrete, families(discrete).index(models[model].latent), goals().index(models[model].objective)
+    discrete, point = is_discrete(model), models[model]
+    return discrete, latent_order(discrete).index(point.latent), objective_order().index(point.objective)
 
 
 def colour(model: str) -> str:
-    """The same everywhere."""
+    """Return the colour of a model, the same in all figures."""
     if model not in models:
         return INK
-    discrete, family, goal = house_place(model)
+    discrete, latent, objective = model_order(model)
     palette = LIGHT if discrete else DARK
-    return _turned(palette[goal % len(palette)], family + len(palette) * (goal // len(palette)))
+    return _with_other_hue(palette[objective % len(palette)], latent + len(palette) * (objective // len(palette)))
 
 
-def _turned(shown: str, turns: int) -> str:
-    """The colour with another hue that is as light."""
+def _with_other_hue(base: str, turns: int) -> str:
+    """Return a colour with another hue and the same luminance."""
     from colorsys import hls_to_rgb, rgb_to_hls
 
     from matplotlib.colors import to_hex, to_rgb
 
     if turns == 0:
-        return shown
-    hue, lightness, saturation = rgb_to_hls(*to_rgb(shown))
+        return base
+    hue, lightness, saturation = rgb_to_hls(*to_rgb(base))
     other = np.array(hls_to_rgb((hue + turns * GOLDEN) % 1, lightness, max(saturation, 0.4))) ** GAMMA
-    wanted, has = (float(light @ LUMINANCE) for light in (np.array(to_rgb(shown)) ** GAMMA, other))
+    wanted, has = (float(light @ LUMINANCE) for light in (np.array(to_rgb(base)) ** GAMMA, other))
     mixed = other * wanted / has if has > wanted else other + (1 - other) * (wanted - has) / (1 - has)
     red, green, blue = mixed ** (1 / GAMMA)
     return to_hex((red, green, blue))
 
 
 def marker(model: str) -> str:
-    """The objective's."""
-    return MARKERS[house_place(model)[2] % len(MARKERS)]
+    """Return the marker of a model's objective."""
+    return MARKERS[model_order(model)[2] % len(MARKERS)]
 
 
 def hatch(model: str, loss: str) -> str:
-    """The supervision's; the usual one of a family has none."""
+    """Return the hatch of a supervision; the usual one of a latent has none."""
     if model not in models or loss in models[model].family.masking:
-        return MASKED
-    others = [name for name in models[model].family.supervisions if name not in models[model].family.masking]
-    return HATCHES[(others.index(loss) if loss in others else -1) % len(HATCHES)]
+        return MASKED_HATCH
+    unmasked = [name for name in models[model].family.supervisions if name not in models[model].family.masking]
+    return HATCHES[(unmasked.index(loss) if loss in unmasked else -1) % len(HATCHES)]
 
 
-FEW = 5  # runs from which on a median is shown without a mark, and as a violin
-MARK = "△"
-MEANING = "of fewer than five runs of a model: too few to conclude anything from"
+FEW = 5  # a median of fewer runs has a mark, and points instead of a violin
+FEW_MARK, FEW_MEANING = "△", "of fewer than five runs of a model: too few to conclude anything from"
 
 
 def few_mark(count: int) -> str:
-    """The mark, if these are few."""
-    return MARK if count < FEW else ""
+    """Return the mark of numbers that rest on few runs, if these are few."""
+    return FEW_MARK if count < FEW else ""
 
 
-def few_told(*texts: str) -> str:
-    """A sentence that explains the mark, if one of these texts has it."""
-    return f" {MARK}: {MEANING}." if any(MARK in text for text in texts) else ""
-
-
-ABBREVIATED = 3  # letters of a loss that is written in capitals: BCE, L2
+def few_note(*texts: str) -> str:
+    """Return a sentence that explains the mark, if one of these texts has it."""
+    return f" {FEW_MARK}: {FEW_MEANING}." if any(FEW_MARK in text for text in texts) else ""
 
 
 def model_title(model: str) -> str:
-    """Of dvae: "D-VAE"."""
-    from lddr.models import models
-
+    """Return "D-VAE" for "dvae"."""
     return models[model].title if model in models else model
 
 
 def method_title(run: Run) -> str:
-    """The model with its supervision: "D-VAE, masked"."""
-    title, loss = model_title(str(run.value("model"))), run.value("supervision")
-    if loss is None:
-        return title
-    return f"{title}, {str(loss).upper() if len(str(loss)) <= ABBREVIATED else loss}"
+    """Return the model with its supervision: "D-VAE, masked"; short losses are in capitals: "VAE, BCE"."""
+    title, loss = model_title(str(run.value("model"))), str(run.value("supervision") or "")
+    return f"{title}, {loss.upper() if len(loss) <= 3 else loss}" if loss else title
 
 
 def dataset_title(dataset: str) -> str:
-    """Of own images, the last part of their path."""
-    from lddr.data.dataset import datasets
-
+    """Return the title of a dataset; of own images, the last part of their path."""
     return datasets[dataset].title if dataset in datasets else Path(dataset).stem or dataset
 
 
 def metric_title(metric: str) -> str:
-    """A metric's name as it stands on an axis."""
-    from lddr.metrics.metric import metrics
-
+    """Return a metric's name as it stands on an axis."""
     return metrics[metric].title if metric in metrics else metric

@@ -1,11 +1,11 @@
-"""Traversals, latent grids and animations."""
+"""A run with its model and images; traversals of its latents, as pictures and animated, and grids of its codes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.report.style import FAINT, FIRST, SECOND, Axes, Figure, house_style, method_title, paneled
-from lddr.runs.index import Run
+from lddr.runs.index import Run, read_run
 from lddr.runs.information import LEAST_SHARE, information_of
 
 if TYPE_CHECKING:
-    from lddr.data.dataset import Dataset, Images
-    from lddr.trained import Trained
-if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from lddr.trained import Trained
 
 
 @dataclass(frozen=True)
 class LoadedRun:
-    """A run whose model and images are loaded when they are first asked for, and once."""
+    """A run whose model and images are loaded on first use."""
 
     run: Run
     given: Dataset | None = None  # images that are only in memory
@@ -39,29 +39,27 @@ class LoadedRun:
 
         model = Trained.load(self.run.folder)
         if not all(weights.isfinite().all() for weights in model.vae.parameters()):
-            raise UserError(f"the model of {self.run.name} gives no numbers: its training has diverged; train it again")
+            raise UserError(f"the weights of {self.run.name} are NaN or infinite: training diverged; train it again")
         return model
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The images it was trained on."""
+        """The images that the model was trained on."""
         return self.run.files.dataset if self.given is None else self.given
 
     def images(self, count: int) -> Images:
-        """The same images for every model of a dataset."""
-        from lddr.data.dataset import stream
-
+        """Return the same images for every model of a dataset."""
         return self.dataset.draw(stream(0, "pictures"), count)
 
 
-SIX_FRAMES_A_SECOND = 160  # milliseconds per frame
+FRAME_DURATION = 160  # milliseconds
 
 
 def animation(loaded: LoadedRun, size: int = 96) -> bytes:
     """Return a GIF file with all latents of a model side by side."""
     first, *others = frames(traversals(loaded, columns=None), size)
     content = BytesIO()
-    first.save(content, "GIF", save_all=True, append_images=others, duration=SIX_FRAMES_A_SECOND, loop=0)
+    first.save(content, "GIF", save_all=True, append_images=others, duration=FRAME_DURATION, loop=0)
     return content.getvalue()
 
 
@@ -87,9 +85,8 @@ def _frame(rows: Sequence[Traversal], moment: float, size: int) -> Image:
     return sheet
 
 
-GRID = np.arange(0, 40, 3)  # those of the 40 values of x and y that make the grid of the figure
-MARGIN = 0.05
-_SPACES: dict[Path, tuple[int, NDArray]] = {}  # by folder, each with the modification time of its model
+GRID = np.arange(0, 40, 3)  # the values of x and y, of 40, that form the grid of circles
+MARGIN = 0.05  # around a grid, as a share of its size
 
 
 @house_style()
@@ -107,13 +104,12 @@ def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
 def space_of(run: Run) -> NDArray:
     """Return the codes of the grid of circles: (grid, grid, latents); cached per model."""
     model = run.files.model_file
-    written = model.stat().st_mtime_ns if model.exists() else 0
-    if run.folder not in _SPACES or _SPACES[run.folder][0] != written:
-        _SPACES[run.folder] = written, _space(run)
-    return _SPACES[run.folder][1]
+    return _space(run.folder, model.stat().st_mtime_ns if model.exists() else 0)
 
 
-def _space(run: Run) -> NDArray:
+@cache
+def _space(folder: Path, written: int) -> NDArray:
+    run = read_run(folder)
     loaded = LoadedRun(run)
     if loaded.model.num_latents != 2:
         raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
@@ -138,10 +134,10 @@ def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True
 
 
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
-SHOWN = 10  # latents at most
-MEASURED = 256  # images used to find the active latents
+MAX_LATENTS = 10
+MEASURED_IMAGES = 256  # to find the active latents
 NAMED = f"most, with the share of the factor's entropy, if that is at least {LEAST_SHARE:.0%}".replace("%", " %")
-IDLE = 0.02  # a latent whose standard deviation is below this share of the prior's is inactive
+INACTIVE = 0.02  # the standard deviation of an inactive latent is below this share of the prior's
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Travers
     model, space, image = loaded.model, loaded.dataset.space, loaded.images(1)[0]
     tied = model.config.supervision is not None
     named, found = _factors(loaded.run), []
-    for latent in range(min(len(space.factors), SHOWN)) if tied else _by_use(loaded):
+    for latent in range(min(len(space.factors), MAX_LATENTS)) if tied else _by_use(loaded):
         pictures = model.traverse(image, latent)
         chosen = evenly_spaced(len(pictures), columns or len(pictures))
         labels = _labels(loaded, latent, tied)
@@ -171,14 +167,14 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Travers
     return found
 
 
-def traversals_told(run: Run) -> str:
+def traversals_caption(run: Run) -> str:
     """Describe the rows of a run's traversals."""
-    told = {
-        "None": "The latents in use, most spread first, each set to several of its values",
+    rows = {
+        "None": "The active latents, largest variance first, each set to several of its values",
         "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
     }.get(str(run.value("supervision")), "Each latent that is tied to a factor, at several of its values")
-    named = "" if run.value("supervision") else f" A latent is called after the factor of which it tells {NAMED}."
-    return f"{told}; the others stay as they are for the first image. Model: {method_title(run)}.{named}"
+    named = "" if run.value("supervision") else f" A latent is named after the factor of which it encodes {NAMED}."
+    return f"{rows}; the others stay as they are for the first image. Model: {method_title(run)}.{named}"
 
 
 def evenly_spaced(count: int, wanted: int) -> NDArray[np.int64]:
@@ -188,9 +184,9 @@ def evenly_spaced(count: int, wanted: int) -> NDArray[np.int64]:
 
 def _by_use(loaded: LoadedRun) -> list[int]:
     """Return latents by decreasing spread of their codes, without inactive ones; all of them if all are inactive."""
-    spreads = loaded.model.represent(loaded.images(MEASURED)).std(axis=0)
-    order = np.argsort(-spreads, kind="stable")[:SHOWN].tolist()
-    limit = IDLE * float(np.sqrt(loaded.model.vae.latent.prior_variance))
+    spreads = loaded.model.represent(loaded.images(MEASURED_IMAGES)).std(axis=0)
+    order = np.argsort(-spreads, kind="stable")[:MAX_LATENTS].tolist()
+    limit = INACTIVE * float(np.sqrt(loaded.model.vae.latent.prior_variance))
     return [latent for latent in order if spreads[latent] > limit] or order
 
 

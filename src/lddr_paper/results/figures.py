@@ -14,9 +14,9 @@ from lddr.report.style import (
     Figure,
     colour,
     dataset_title,
-    house_place,
     house_style,
     metric_title,
+    model_order,
     model_title,
     paneled,
     rendered,
@@ -72,7 +72,7 @@ def _save(figure: Figure, path: Path) -> None:
 def scores_of_models(runs: Sequence[Run]) -> Figure:
     """Draw a dot for each run and a line at the median; a row for each dataset, a column for each metric."""
     datasets = sorted({str(run.value("dataset")) for run in runs})
-    kinds = sorted({str(run.value("model")) for run in runs}, key=house_place)
+    kinds = sorted({str(run.value("model")) for run in runs}, key=model_order)
     figure, panels = paneled(len(datasets) * len(SHOWN), len(SHOWN), (3.0, 0.3 * len(kinds) + 0.8))
     for place, axes in enumerate(panels):
         dataset, metric = datasets[place // len(SHOWN)], SHOWN[place % len(SHOWN)]

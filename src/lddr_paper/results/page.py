@@ -11,7 +11,7 @@ from statistics import mean, median
 
 from lddr.metrics.metric import SIX_METRICS
 from lddr.report.groups import scores_of
-from lddr.report.style import dataset_title, house_place, metric_title, model_title
+from lddr.report.style import dataset_title, metric_title, model_order, model_title
 from lddr.runs.index import Run
 from lddr.sweeps.study import Study, read_study
 from lddr_paper.claims import claims
@@ -165,7 +165,7 @@ def discreteness() -> dict[str, str]:
 
 def _scores(runs: list[Run]) -> Scores:
     """Return the scores by every metric that two models have, with at least two runs each."""
-    models = sorted({str(run.value("model")) for run in runs}, key=house_place)
+    models = sorted({str(run.value("model")) for run in runs}, key=model_order)
     found = {
         name: {model: scores_of([r for r in runs if r.value("model") == model], name) for model in models}
         for name in METRICS
@@ -187,7 +187,7 @@ def _leader(able: Mapping[str, list[float]]) -> tuple[str, str | None]:
 def _ranks(scores: Mapping[str, Scores]) -> list[str]:
     """Return every model's mean rank over metrics and datasets, and the cost of a step of it."""
     by_model = [{model for able in some.values() for model in able} for some in scores.values()]
-    models = sorted(set.intersection(*by_model), key=house_place)
+    models = sorted(set.intersection(*by_model), key=model_order)
     ranks: dict[str, list[int]] = {model: [] for model in models}
     for able in (able for some in scores.values() for able in some.values() if able.keys() >= set(models)):
         for rank, model in enumerate(sorted(models, key=lambda model: -median(able[model])), start=1):
@@ -211,7 +211,7 @@ def _dataset(dataset: str, runs: list[Run], scores: Scores) -> str:
             str(counts[model]),
             *(f"{median(able[model]):.3f}" if model in able else "–" for able in scores.values()),
         )
-        for model in sorted({model for able in scores.values() for model in able}, key=house_place)
+        for model in sorted({model for able in scores.values() for model in able}, key=model_order)
     ]
     header = (f"{dataset_title(dataset)}, medians", "runs", *map(metric_title, scores))
     leaders = [f"- {metric_title(name)}: {_leader(able)[0]}" for name, able in scores.items()]

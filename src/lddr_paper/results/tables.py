@@ -18,7 +18,7 @@ from lddr.data.dataset import Dataset, stream
 from lddr.files import written_whole
 from lddr.hardware import keep_freed_memory
 from lddr.metrics.evaluate import evaluate
-from lddr.report.card_figures import logged
+from lddr.report.card_figures import log_columns
 from lddr.runs.index import Run, Value, completed
 from lddr.selection.ranking import Encoded, encode
 from lddr.sweeps.study import read_study
@@ -93,7 +93,7 @@ def run_row(run: Run, old: Mapping[str, str]) -> dict[str, str]:
     versions = json.loads((run.folder / "config.json").read_text())["versions"]
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     row = {name: settings.pop(name) for name in FIRST} | {SETTING + name: value for name, value in settings.items()}
-    log = logged(run)
+    log = log_columns(run)
     scores = run.scores | {f"{name}.first": float(log[name][0]) for name in LOGGED if name in log}
     scores |= with_angles(run).scores | _tied_information(run)
     if run.value("latent") == "categorical":
