@@ -1,11 +1,14 @@
-"""The claims of the paper and hypotheses of our own, as data, and the table of the paper's claims in a report."""
+"""The claims of claims.toml, what explains their verdicts, and the table of the paper's claims in a report."""
 
-from collections.abc import Callable, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from importlib.resources import files
 from itertools import product
 from statistics import mean, median
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +21,11 @@ from lddr.report.style import dataset_title, is_discrete, metric_title, model_ti
 from lddr.report.traversals import space_of
 from lddr.runs.index import Run, Value
 from lddr.selection.selectors import all_but_seed
+from lddr_paper import judging
 from lddr_paper.comparisons import efficiencies, methods, standings
 from lddr_paper.judging import (
-    CONTRADICTED,
     FEWEST,
     MIXED,
-    SUPPORTED,
-    TOO_FEW,
     Case,
     Claim,
     Estimate,
@@ -32,24 +33,9 @@ from lddr_paper.judging import (
     Measured,
     Rows,
     Runs,
-    chosen_over_median,
     column,
-    compared,
-    correlation_within,
-    crossed,
-    difference,
-    each_seen,
-    first_seen,
     judge,
-    lead_growth,
-    markdown,
     matching,
-    measure,
-    percent_gain,
-    rank,
-    rank_correlation,
-    share_rising,
-    share_within,
 )
 from lddr_paper.latent_figures import PARALLEL, axis_angle, grid_turn
 from lddr_paper.published import (
@@ -58,23 +44,20 @@ from lddr_paper.published import (
     SELECTED_FROM,
     Departures,
     departures,
-    paper_mig,
     paper_results,
     paper_source,
-    paper_supervised,
 )
 from lddr_paper.tables import COUNTED, MARKS, with_notes
 
-VAES, FACTOR = ("vae", "dvae"), ("factor-vae", "factor-dvae")
 EVERY = ("circles", *DATASETS, *LOOK_ALIKES)  # datasets; our tables have circles, dsprites and rooms
 WITH_GAP = "families penalties choice"  # the studies whose runs the claims about the gap are judged by
-USUAL, BRIGHT = "default bias", "mean-brightness bias"  # initialisation of the decoder's output
-BRIGHT_DSPRITES = f"{BRIGHT}, dSprites"
-DARK: dict[str, Value] = {"mean_bias": "false"}
-LIGHT: dict[str, Value] = {"mean_bias": "true"}
-ENTROPY = "category_entropy"  # of the likeliest categories over 1,000 images, summed over latents
+ENTROPY = "category_entropy"  # a score of our tables
 TIED, FREE = "tied.", "free."  # prefixes of scores of latents that are tied to a labelled factor, or to none
-COUNTS = (100, 1000)  # labels
+TITLES = {
+    "kl.first": "KL in the first hundred steps",
+    "kl": "KL at the end",
+    ENTROPY: "entropy of the categories of 1,000 images, summed over latents",
+}
 METHODS = {
     "VAE, BCE": ("vae", "bce"),
     "VAE, L2": ("vae", "l2"),
@@ -82,23 +65,9 @@ METHODS = {
     "D-VAE, masked": ("dvae", "masked"),
 }
 CHANGES: dict[str, dict[str, Value]] = {
-    BRIGHT: LIGHT,
+    "mean-brightness bias": {"mean_bias": "true"},
     "risk of one image, ω = 16": {"risk_of": "image", "omega": 16},
 }
-RISING = ("kl.first", "kl", "gap.confidence.first", "gap.confidence", "reconstruction", "reconstruction.first")
-WHY_GAP = """\
-Explanation, looked for after the verdict was known: every model type has its own range of gaps, so correlations depend
-on which types are pooled. Below are the same correlations with runs ranked within their type (a model with its
-settings), and the same again with TC-DVAEs, β-DVAEs and decoders with a mean-brightness bias added:"""
-WHY_EFFICIENCY = """\
-Sample efficiency is a ratio, the accuracy from 100 labels over that from 10,000, so a model that gains much from many
-labels has a small one. These rank correlations separate few labels from many; they were added after the verdict was
-known:"""
-WHY_TRAINING = """\
-"At first" is the mean over the first hundred steps, and for the confidence its value before the first step. On
-`dsprites` the KL is already large by then and falls before it rises: on
-[dark images](../docs/training.md#dark-and-light-images) all latents first settle on one category, and the part of the
-KL that some models keep of this until the end carries no information."""
 WINS = "Share of {} cases, in percent, in which a method is best (a case is a metric; ties are shared):"
 WHY_LABELS = """\
 Explanation, looked for after the verdict with 1,000 labels was known: the median information, in nats, about a factor
@@ -110,234 +79,79 @@ dark, and labels that are memorised because the risk of 64 images weighs much. B
 before these runs, an obstacle is confirmed if the MIG becomes larger without it."""
 
 
-def said(name: str) -> float:
-    return paper_results()["claims"][name]
-
-
 @cache
 def claims() -> dict[str, Claim]:
-    """Return all claims by name, in the order of the results page."""
-    return _circles() | _models() | _gap() | _labels() | _learning()
+    """Return all claims of claims.toml by name, in their order."""
+    entries = tomllib.loads((files("lddr_paper") / "claims.toml").read_text(encoding="utf-8"))
+    alike = {name: entries.get(entry.get("like"), {}) | entry for name, entry in entries.items()}
+    explained = {"gap": gap_within_types, "labels": labels_explained, "sample_efficiency": few_or_many}
+    explained |= {"training": training_medians}
+    return {name: _claim(entry, explained.get(name, lambda rows: [])) for name, entry in alike.items()}
 
 
-def _pair(studies: str, dataset: str, pair: Sequence[str], **settings: Value) -> tuple[Runs, ...]:
-    return tuple(Runs(studies, dataset, (model,), settings) for model in pair)
+def _claim(entry: Mapping[str, Any], explained: Callable[[Rows], Lines]) -> Claim:
+    own = {name: value for name, value in entry.items() if name in Claim.__dataclass_fields__}
+    own |= {"paper": entry.get("paper") or None, "explained": explained}
+    variants = entry.get("variants", {"": {}})
+    if entry.get("rule") == "cases won":
+        won = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
+        own["verdict"] = partial(judging.cases_won, won["won"] / won["of"])
+    return Claim(**own | {"cases": {name: tuple(_cases({**entry, **each})) for name, each in variants.items()}})
 
 
-def _better(
-    studies: str, metrics: Sequence[str], datasets: Sequence[str], pair: Sequence[str], **settings: Value
-) -> tuple[Case, ...]:
-    """Return a case for each dataset and metric: whether the second model's median is above the first's."""
-    return tuple(
-        Case((dataset_title(name), metric_title(metric)), _pair(studies, name, pair, **settings), (metric,), difference)
-        for name, metric in product(datasets, metrics)
-    )
+STATISTICS: dict[str, judging.Statistic] = {
+    "difference": judging.difference,
+    "gain": judging.percent_gain,
+    "lead growth": judging.lead_growth,
+    "share within 10": partial(judging.share_within, PARALLEL),
+    "share rising": judging.share_rising,
+    "correlation": partial(judging.rank, 1),
+    "correlation of small": partial(judging.rank, -1),
+    "chosen": partial(judging.chosen_over_median, None),
+}
 
 
-def _first_counts(cases: Sequence[Case]) -> tuple[Case, ...]:
-    return tuple(replace(case, counts=place == 0) for place, case in enumerate(cases))
+def _cases(entry: Mapping[str, Any]) -> Iterator[Case]:
+    """Return a case for each combination of what an entry of claims.toml lists."""
+    datasets: Sequence[str] = {"all": EVERY, "images": EVERY[1:]}.get(str(entry["datasets"]), entry["datasets"])
+    scores: Sequence[Sequence[str]] = {
+        "six": [(name,) for name in SIX_METRICS],
+        "bias": [(name,) for name in (*SIX_METRICS, *TITLES)],
+        "gap and all": [("gap", name) for name in disentanglement_metrics()],
+        "six and efficiency": list(product(SIX_METRICS, efficiencies())),
+    }.get(str(entry.get("scores")), entry.get("scores", [("mig",)]))
+    counts: Sequence[int | None] = entry.get("label_counts", [None])
+    for dataset, own, case, count in product(datasets, scores, entry.get("cases", [{}]), counts):
+        whole = {**entry, **case}
+        learner = efficiencies().get(own[-1])
+        metric = next(name for name in own if name != "gap")
+        titles = {
+            "name": whole.get("name", str(count)),
+            "dataset": dataset_title(dataset) + (f", {learner}" if learner else ""),
+            "metric": TITLES.get(metric) or metric_title(metric),
+        }
+        usual = ("metric", "dataset") if "crossed" in entry else ("dataset", "metric")
+        yield Case(
+            tuple(titles[name] for name in whole.get("cells", usual)),
+            tuple(_runs(group, whole, dataset, count) for group in whole["groups"]),
+            tuple(own),
+            STATISTICS[whole.get("statistic", "difference")],
+            whole.get("limit", 0.0),
+            whole.get("counts", True) and entry.get("counted", metric) == metric,
+        )
 
 
-def _ahead(pair: Sequence[str]) -> Callable[[Sequence[Measured]], Lines]:
-    return compared("dataset", "metric", *map(model_title, pair), ahead=f"lead of the {model_title(pair[1])}")
+def _runs(group: Mapping[str, Any], entry: Mapping[str, Any], dataset: str, count: int | None) -> Runs:
+    settings = {name: value for name, value in group.items() if name not in ("study", "model", "models")}
+    settings |= entry.get("settings", {}) | ({"labels": count} if "supervision" in group else {})
+    chosen = tuple(group.get("models", [group.get("model")]))
+    return Runs(group.get("study", entry.get("study")), dataset, chosen, settings)
 
 
-MEDIAN_MIG = first_seen("median MIG {estimate}; {count} runs")
+# ---- What explains the verdicts
 
 
-def _circles() -> dict[str, Claim]:
-    angles = {"lines": "angle", "ignoring bends": "turn"}
-    least = said("circles_axis_parallel_share_discrete_percent_more_than")
-
-    def parallel_table(found: Sequence[Measured]) -> Lines:
-        middle = [median(column(one.runs[0], one.case.scores[0])) for one in found]
-        rows = [
-            (one.case.labels[0], one.count, one.estimate.text(0, " %", ""), f"{angle:.1f}°")
-            for one, angle in zip(found, middle, strict=True)
-        ]
-        return markdown(("model", "runs", f"within {PARALLEL}°", "median"), rows)
-
-    def parallel_seen(found: Sequence[Measured]) -> str:
-        return ", ".join(f"{one.estimate.text(0, ' %', '')} of {one.count} {one.case.labels[0]}s" for one in found)
-
-    return {
-        "circles parallel": Claim(
-            "Many discrete latent spaces of Circles are axis-aligned",
-            f"more than {least} % of the D-VAEs",
-            {
-                name: (replace(_parallel("dvae", score), limit=least), replace(_parallel("vae", score), counts=False))
-                for name, score in angles.items()
-            },
-            parallel_seen,
-            table=parallel_table,
-            pictures=("circles/circles.png", "circles/circles-vae.png", "circles/circles-dvae.png"),
-        ),
-        "circles rotated": Claim(
-            "Gaussian latent spaces of Circles are rotated further away from the axes",
-            "even the best Gaussian spaces are rotated",
-            {
-                name: (Case((), _pair("circles", "circles", ("dvae", "vae")), (score,), difference),)
-                for name, score in angles.items()
-            },
-            first_seen("median angle {estimate} larger; {count} runs", 1, "°"),
-        ),
-        "circles scores": Claim(
-            "On Circles the D-VAE has the larger MIG",
-            "pictures only",
-            {"": _first_counts(_better("circles", ("mig", "dci"), ("circles",), VAES))},
-            MEDIAN_MIG,
-            table=_ahead(VAES),
-        ),
-    }
-
-
-def _parallel(model: str, score: str) -> Case:
-    """Return the case of the share of runs on Circles whose grid lies within ten degrees of the axes."""
-    return Case((model_title(model),), _pair("circles", "circles", (model,)), (score,), partial(share_within, PARALLEL))
-
-
-def _models() -> dict[str, Claim]:
-    won = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
-
-    def cases_won(found: Sequence[Measured]) -> tuple[int, int]:
-        return sum(one.estimate.value > 0 for one in found), len(found)
-
-    def won_verdict(found: Sequence[Measured]) -> str:
-        count, cases = cases_won(found)
-        if min(one.estimate.runs for one in found) < FEWEST:
-            return TOO_FEW
-        return SUPPORTED if count / cases >= won["won"] / won["of"] else CONTRADICTED if 2 * count < cases else MIXED
-
-    both = {USUAL: ("families", EVERY[1:], DARK), BRIGHT_DSPRITES: ("brightness", ("dsprites",), LIGHT)}
-    gains = paper_results()["claims"]["unregularized_mig_median_gain_percent"]
-    tc_pair = ("factor-dvae", "tc-dvae")
-    return {
-        "six metrics": Claim(
-            "The D-VAE is ahead of the VAE by most metrics",
-            f"in {won['won']} of {won['of']} cases",
-            {name: _better(study, SIX_METRICS, datasets, VAES, **own) for name, (study, datasets, own) in both.items()},
-            lambda found: "in {} of {} cases".format(*cases_won(found)),
-            won_verdict,
-            _ahead(VAES),
-            pictures=("families/metrics.png",),
-        ),
-        "mig gain": Claim(
-            "On dSprites the D-VAE's median MIG is far above the VAE's",
-            f"+{gains['dsprites']} %",
-            {
-                name: (Case((), _pair(study, "dsprites", VAES, **own), ("mig",), percent_gain),)
-                for name, (study, _, own) in both.items()
-            },
-            first_seen("{estimate}, {count} runs", 0, " %"),
-        ),
-        "weights": _lead_grows(
-            "On dSprites the D-VAE's lead in MIG is larger with torch's default weight initialisation",
-            "not mentioned; the authors use truncated-normal weights",
-            {
-                "truncated-normal weights": _pair("beginnings", "dsprites", VAES, initialiser="truncated"),
-                "torch's default weights": _pair("families", "dsprites", VAES, initialiser="uniform"),
-            },
-        ),
-        "brightness lead": _lead_grows(
-            "On dSprites the D-VAE's lead in MIG is larger with a mean-brightness bias",
-            None,
-            {
-                USUAL: _pair("families", "dsprites", VAES, **DARK),
-                BRIGHT: _pair("brightness", "dsprites", VAES, **LIGHT),
-            },
-        ),
-        "brightness": _brighter("dvae", "families"),
-        "factor brightness": _brighter("factor-dvae", "penalties", gamma=10),
-        "total correlation brightness": _brighter("tc-dvae", "penalties", beta=4),
-        "factor": Claim(
-            "FactorDVAE has a larger MIG than FactorVAE on dSprites",
-            "21.7 % against 17.4 %",
-            {
-                USUAL: _first_counts(_better("penalties", ("mig", "dci"), ("dsprites",), FACTOR, **DARK)),
-                BRIGHT_DSPRITES: _first_counts(_better("brightness", ("mig", "dci"), ("dsprites",), FACTOR, **LIGHT)),
-            },
-            MEDIAN_MIG,
-            table=_ahead(FACTOR),
-        ),
-        "total correlation": Claim(
-            "TC-DVAE has a larger MIG than FactorDVAE on dSprites, at a lower cost",
-            None,
-            {"": _first_counts(_better("penalties", ("mig", "dci"), ("dsprites",), tc_pair, **DARK))},
-            MEDIAN_MIG,
-            table=_ahead(tc_pair),
-            pictures=("scores.png",),
-        ),
-    }
-
-
-def _lead_grows(title: str, paper: str | None, kinds: dict[str, tuple[Runs, ...]]) -> Claim:
-    """Return the claim that the D-VAE's lead over the VAE is larger among the second kind of runs than the first."""
-    leads = [Case((name,), pair, ("mig",), difference, counts=False) for name, pair in kinds.items()]
-    growth = Case((), sum(kinds.values(), ()), ("mig",), lead_growth)
-
-    def seen(found: Sequence[Measured]) -> str:
-        each = ", ".join(f"{one.estimate.text()} with {one.case.labels[0]}" for one in found[1:])
-        return f"lead of the D-VAE {each}; difference {found[0].estimate.text()}"
-
-    table = compared("models", *map(model_title, VAES), ahead="lead of the D-VAE")
-    return Claim(title, paper, {"": (growth, *leads)}, seen, table=table)
-
-
-def _brighter(model: str, study: str, **settings: Value) -> Claim:
-    """Return the claim that a model has a larger MIG with `--mean-bias`; other scores are reported."""
-    titles = {name: metric_title(name) for name in SIX_METRICS}
-    titles |= {"kl.first": "KL in the first hundred steps", "kl": "KL at the end"}
-    titles |= {ENTROPY: "entropy of the categories of 1,000 images, summed over latents"}
-    groups = (
-        Runs(study, "dsprites", (model,), DARK | settings),
-        Runs("brightness", "dsprites", (model,), LIGHT | settings),
-    )
-    cases = [Case((title,), groups, (name,), difference, counts=name == "mig") for name, title in titles.items()]
-    return Claim(
-        f"A {model_title(model)} on dSprites has a larger MIG with a mean-brightness bias",
-        None,
-        {"": tuple(cases)},
-        MEDIAN_MIG,
-        table=compared("score", USUAL, BRIGHT, ahead="difference of medians", judged=False),
-    )
-
-
-def _gap() -> dict[str, Claim]:
-    where = {name: Runs("circles" if name == "circles" else WITH_GAP, name, SELECTED_FROM) for name in EVERY}
-    small = partial(rank, -1)
-    cases = [
-        Case((metric_title(metric), dataset_title(name)), (runs,), ("gap", metric), small, counts=metric == "mig")
-        for metric, (name, runs) in product(disentanglement_metrics(), where.items())
-    ]
-    chosen = [
-        Case((dataset_title(name),), (runs,), ("gap", "mig"), partial(chosen_over_median, None))
-        for name, runs in where.items()
-    ]
-    average = said("selection_gain_over_median_percent_average")
-    return {
-        "gap": Claim(
-            "A small gap goes with disentanglement",
-            "negatively correlated with the metrics on most datasets",
-            {"": tuple(cases)},
-            lambda found: "rank correlation with MIG " + each_seen("{estimate} on {label}", 2, ", ")(found),
-            table=crossed("metric"),
-            explained=_gap_within_types,
-        ),
-        "choice by gap": Claim(
-            "Choosing by the gap beats the median model",
-            f"+{average} % MIG on average over datasets",
-            {"": tuple(chosen)},
-            _on_average,
-            table=compared("dataset", ahead="MIG of the choice over the median", digits=0, unit=" %", medians=False),
-        ),
-    }
-
-
-def _on_average(found: Sequence[Measured]) -> str:
-    return f"{mean(one.estimate.value for one in found):+.0f} % on average over {len(found)} datasets".replace("-", "−")
-
-
-def _gap_within_types(rows: Rows) -> Lines:
+def gap_within_types(rows: Rows) -> Lines:
     """Return the correlations over pooled runs, and within types of models, also with types that are not claimed."""
     scores = {"mig": "MIG", "sap": "SAP", "dci.disentanglement": "DCI, disentanglement"}
     scores |= {"dci.completeness": "DCI, completeness", "modularity": "Modularity"}
@@ -347,11 +161,11 @@ def _gap_within_types(rows: Rows) -> Lines:
         more = Runs(f"{WITH_GAP} brightness", dataset, (*SELECTED_FROM, "tc-dvae", "beta-dvae")).among(
             rows, ("gap", score)
         )
-        pooled = rank(-1, ("gap", score), claimed)
+        pooled = judging.rank(-1, ("gap", score), claimed)
         found = pooled, _within_types(claimed, score), _within_types(more, score)
         cells.append((dataset_title(dataset), title, *("–" if one is None else one.text(2) for one in found)))
     header = ("dataset", "score", "pooled", "within types", "within types, more types")
-    return ["", WHY_GAP, "", *markdown(header, cells)]
+    return ["", *judging.markdown(header, cells)]
 
 
 def _within_types(runs: Sequence[Run], score: str) -> Estimate | None:
@@ -359,44 +173,7 @@ def _within_types(runs: Sequence[Run], score: str) -> Estimate | None:
     for run in runs:
         types.setdefault(all_but_seed(run), []).append((-run.scores["gap"], run.scores[score]))
     groups = [np.array(some) for some in types.values() if len(some) >= FEWEST]
-    return correlation_within(groups) if groups else None
-
-
-def _labels() -> dict[str, Claim]:
-    def runs(method: str, labels: int) -> Runs:
-        if method not in METHODS:
-            return Runs("families", "dsprites", ("dvae",))
-        model, loss = METHODS[method]
-        return Runs("labels", "dsprites", (model,), {"supervision": loss, "labels": labels})
-
-    def claim(title: str, paper: str, *names: str) -> Claim:
-        cases = [Case((str(n),), tuple(runs(name, n) for name in names), ("mig",), difference) for n in COUNTS]
-        ahead = "lead over the better one" if len(names) > 2 else "lead"
-        seen = each_seen("{label} labels: median MIG {estimate}")
-        return Claim(title, paper, {"": tuple(cases)}, seen, table=compared("labels", *names, ahead=ahead))
-
-    def percent(number: Number | None) -> str:
-        return "–" if number is None else f"{number.value:.1f} %"
-
-    plain, masked = (percent(paper_supervised("dvae", loss, 1000, "dsprites")) for loss in ("cross-entropy", "masked"))
-    ahead = claim(
-        "With a few labels the masked D-VAE is ahead of the VAEs",
-        "best method by median in most cases",
-        *("VAE, BCE", "VAE, L2", "D-VAE, masked"),
-    )
-    return {
-        "labels": replace(ahead, explained=_labels_explained, pictures=("labels/wins.png",)),
-        "masking": claim(
-            "With a few labels masking makes the MIG of a D-VAE larger",
-            f"significantly over all datasets; on dSprites with 1,000 labels {masked} against {plain}",
-            *("D-VAE, cross-entropy", "D-VAE, masked"),
-        ),
-        "some labels": claim(
-            "A few labels make the MIG of a D-VAE larger",
-            f"with 1,000 labels {plain} against {percent(paper_mig('dvae', 'dsprites'))} without",
-            *("D-VAE without labels", "D-VAE, cross-entropy"),
-        ),
-    }
+    return judging.correlation_within(groups) if groups else None
 
 
 def labelled(rows: Rows) -> list[Group]:
@@ -404,20 +181,20 @@ def labelled(rows: Rows) -> list[Group]:
     return [Group("dsprites", tuple(rows("labels")), {"dataset": "dsprites"})]
 
 
-def _labels_explained(rows: Rows) -> Lines:
+def labels_explained(rows: Rows) -> Lines:
     """Return shares of wins (the paper's Figure 7), and what latents encode of factors whose labels they have."""
     found, titles = standings(labelled(rows)), methods(labelled(rows))
     header = ("method", *(f"{one.labels} labels, {one.rule}" for one in found))
     shares = [(title, *(f"{one.shares.get(name, 0):.0f}" for one in found)) for name, title in titles.items()]
-    lines = ["", WINS.format(found[0].cases), "", *markdown(header, shares)]
+    lines = ["", WINS.format(found[0].cases), "", *judging.markdown(header, shares)]
     rows_of_methods = []
-    for count, (title, (model, loss)) in product(COUNTS, METHODS.items()):
+    for count, (title, (model, loss)) in product((100, 1000), METHODS.items()):
         runs = matching(rows("labels"), "dsprites", model, supervision=loss, labels=count)
         if cells := _information(runs):
             rows_of_methods.append((title, str(count), *cells.values()))
             header = ("method", "labels", *cells)
     if rows_of_methods:
-        lines += ["", *WHY_LABELS.splitlines(), "", *markdown(header, rows_of_methods), *_obstacles(rows)]
+        lines += ["", *WHY_LABELS.splitlines(), "", *judging.markdown(header, rows_of_methods), *_obstacles(rows)]
     return lines
 
 
@@ -426,19 +203,18 @@ def _obstacles(rows: Rows) -> Lines:
     masked: dict[str, Value] = {"supervision": "masked", "labels": 1000}
     usual = Runs("labels", "dsprites", ("dvae",), masked)
     groups = {title: (usual, Runs("ties", "dsprites", ("dvae",), masked | change)) for title, change in CHANGES.items()}
-    found = [
-        one for title, both in groups.items() if (one := measure(Case((title,), both, ("mig",), difference), rows))
-    ]
+    cases = [Case((title,), both, ("mig",), judging.difference) for title, both in groups.items()]
+    found = [one for case in cases if (one := judging.measure(case, rows))]
     if not found:
         return []
     before = found[0].runs[0]
-    cells = [("as above", found[0].medians[0], "", str(len(before)), "", *_information(before).values())]
+    cells = [("as above", found[0].medians()[0], "", str(len(before)), "", *_information(before).values())]
     for one in found:
         changed = one.runs[1]
-        told = one.medians[1], one.estimate.text(), str(len(changed)), one.verdict
+        told = one.medians()[1], one.estimate.text(), str(len(changed)), one.verdict
         cells.append((one.case.labels[0], *told, *_information(changed).values()))
     header = ("D-VAE, masked, 1,000 labels", "MIG", "gain", "runs", "verdict", *_information(before))
-    return ["", *OBSTACLES.splitlines(), "", *markdown(header, cells)]
+    return ["", *OBSTACLES.splitlines(), "", *judging.markdown(header, cells)]
 
 
 def _information(runs: Sequence[Run]) -> dict[str, str]:
@@ -449,72 +225,36 @@ def _information(runs: Sequence[Run]) -> dict[str, str]:
     return {name: " and ".join(f"{value:.2f}" for value in pair) for name, pair in pairs.items()}
 
 
-def _learning() -> dict[str, Claim]:
-    learners = [
-        (f"{dataset_title(name)}, {learner}", score, Runs("efficiency", name, ("dvae",)))
-        for name, (score, learner) in product(EVERY[1:], efficiencies().items())
-    ]
-    cases = [
-        Case((metric_title(metric), title), (runs,), (metric, score), partial(rank, 1), counts=metric == "mig")
-        for metric, (title, score, runs) in product(SIX_METRICS, learners)
-    ]
-
-    def few_or_many(rows: Rows) -> Lines:
-        cells = []
-        for title, score, runs in learners:
-            if known := runs.among(rows, ("mig", score)):
-                ratio, many = column(known, score), column(known, score.removesuffix(".efficiency"))
-                mig = column(known, "mig")
-                pairs = ((ratio, many), (mig, many), (mig, many * ratio))
-                cells.append((title, *(rank_correlation(*pair).text(2) for pair in pairs)))
-        header = ("ratio, accuracy from 10,000", "MIG, accuracy from 10,000", "MIG, accuracy from 100")
-        return ["", *WHY_EFFICIENCY.splitlines(), "", *markdown(("dataset and learner", *header), cells)]
-
-    def training_table(found: Sequence[Measured]) -> Lines:
-        shown = (*RISING[:4], *reversed(RISING[4:]))
-        cells = [
-            (
-                *(one.case.labels[0], one.count),
-                *(f"{float(f'{median(column(one.runs[0], name)):.3g}'):,g}" for name in shown),
-                *(_all_rising(one), one.verdict),
-            )
-            for one in found
-        ]
-        names = ("KL", "confidence", "reconstruction error")
-        changes = [f"{name} {when}" for name in names for when in ("at first", "at the end")]
-        return markdown(("dataset", "runs", *changes, "all three", "verdict"), cells)
-
-    training = [
-        Case((dataset_title(name),), (Runs("circles families", name, ("dvae",)),), RISING, share_rising, limit=50)
-        for name in EVERY
-    ]
-    return {
-        "sample efficiency": Claim(
-            "A high MIG goes with sample efficiency",
-            "reliably on all six datasets (logistic regression), on all but Cars3D (boosted trees)",
-            {"": tuple(cases)},
-            lambda found: "rank correlation " + each_seen("{estimate} ({label})", 2)(found),
-            table=crossed("metric"),
-            explained=few_or_many,
-        ),
-        "training": Claim(
-            "During training a D-VAE's KL rises, its reconstruction error falls and its posteriors become discrete",
-            "seen in Section 3.2",
-            {"": tuple(training)},
-            lambda found: "in " + ", ".join(f"{_all_rising(one)} runs on {one.case.labels[0]}" for one in found),
-            table=training_table,
-            explained=lambda rows: ["", WHY_TRAINING],
-        ),
-    }
+def few_or_many(rows: Rows) -> Lines:
+    """Return the correlations of MIG and of the efficiency with the accuracies that the efficiency is the ratio of."""
+    cells = []
+    for dataset, (score, learner) in product(EVERY[1:], efficiencies().items()):
+        if known := Runs("efficiency", dataset, ("dvae",)).among(rows, ("mig", score)):
+            ratio, many = column(known, score), column(known, score.removesuffix(".efficiency"))
+            pairs = ((ratio, many), (column(known, "mig"), many), (column(known, "mig"), many * ratio))
+            texts = [judging.rank_correlation(*pair).text(2) for pair in pairs]
+            cells.append((f"{dataset_title(dataset)}, {learner}", *texts))
+    header = ("ratio, accuracy from 10,000", "MIG, accuracy from 10,000", "MIG, accuracy from 100")
+    return ["", *judging.markdown(("dataset and learner", *header), cells)]
 
 
-def _all_rising(one: Measured) -> str:
-    return f"{round(one.estimate.value * one.estimate.runs / 100)} of {one.count}"
+def training_medians(rows: Rows) -> Lines:
+    """Return the medians of the scores that rise or fall during training."""
+    names = {"kl": "KL", "gap.confidence": "confidence", "reconstruction": "reconstruction error"}
+    scores = [score for name in names for score in (f"{name}.first", name)]
+    cells = []
+    for dataset in EVERY:
+        if known := Runs("circles families", dataset, ("dvae",)).among(rows, scores):
+            medians = [f"{float(f'{median(column(known, score)):.3g}'):,g}" for score in scores]
+            cells.append((dataset_title(dataset), *medians))
+    header = [f"{name} {when}" for name in names.values() for when in ("at first", "at the end")]
+    return ["", *judging.markdown(("dataset", *header), cells)]
 
 
 # ---- The table of a report: the paper's numbers outside its tables
 
 MODEL = SELECTED_FROM[-1]  # the model whose medians these claims are about
+GAIN, MEAN = "gain_over", "_percent_average"  # parts of names in paper_results.json
 NOTES = (
     "The previous best is the best median of a model with continuous latents; the paper's 17 % is the mean over "
     "dSprites, C-dSprites and Cars3D",
@@ -528,35 +268,27 @@ Summary = Callable[[Sequence[float]], float]
 
 def reported_claims(datasets: Sequence[str]) -> list[tuple[Claim, Summary]]:
     """Return the claims that a report judges, each with how to summarise the percentages of several datasets."""
-    title, worst = model_title(MODEL), -said("selection_worst_loss_percent")
+    said, title = paper_results()["claims"], model_title(MODEL)
+    before, average = said[f"factor_dvae_{GAIN}_previous_best{MEAN}"], said[f"selection_{GAIN}_median{MEAN}"]
+    worst = -said["selection_worst_loss_percent"]
     continuous = [model for model in models if not is_discrete(model)]
-    best = [
-        Case((name,), _pair("", name, (MODEL,)), ("mig",), percent_gain, rivals=_pair("", name, continuous))
-        for name in datasets
-    ]
-    chosen = [
-        Case((name,), (Runs("", name, SELECTED_FROM),), ("gap", "mig"), partial(chosen_over_median, MODEL))
-        for name in datasets
-    ]
-    before, average = (
-        said(f"{name}_percent_average")
-        for name in ("factor_dvae_gain_over_previous_best", "selection_gain_over_median")
-    )
+    best, chosen = [], []
+    for name in datasets:
+        own, *rivals = (Runs("", name, (model,)) for model in (MODEL, *continuous))
+        best.append(Case((), (own,), ("mig",), judging.percent_gain, rivals=tuple(rivals)))
+        gained = partial(judging.chosen_over_median, MODEL)
+        chosen.append(Case((), (Runs("", name, SELECTED_FROM),), ("gap", "mig"), gained))
+    not_worse = [replace(case, limit=worst) for case in chosen]
     found: list[tuple[Claim, Summary]] = [
-        (_numbered(f"{title} over the previous best, MIG, mean over datasets", before, best), mean),
-        (_numbered(f"Selection over the median {title}, MIG, mean over datasets", average, chosen), mean),
-        (_numbered(f"Selection over the median {title}, MIG, worst dataset", worst, chosen, worst), min),
+        (Claim(f"{title} over the previous best, MIG, mean over datasets", before, {"": best}), mean),
+        (Claim(f"Selection over the median {title}, MIG, mean over datasets", average, {"": chosen}), mean),
+        (Claim(f"Selection over the median {title}, MIG, worst dataset", worst, {"": not_worse}), min),
     ]
-    least = said("circles_axis_parallel_share_discrete_percent_more_than")
-    for model in VAES:
-        label = f"Latent spaces of the {model_title(model)} on Circles parallel to the axes"
-        paper = f"more than {least}" if is_discrete(model) else None
-        found.append((_numbered(label, paper, [replace(_parallel(model, "angle"), labels=("circles",))], least), mean))
+    for case in reversed(claims()["circles_parallel"].cases["lines"]):
+        label = f"Latent spaces of the {case.labels[0]} on Circles parallel to the axes"
+        paper = f"more than {case.limit}" if case.counts else None
+        found.append((Claim(label, paper, {"": [replace(case, counts=True)]}), mean))
     return found
-
-
-def _numbered(title: str, paper: str | float | None, cases: Sequence[Case], limit: float = 0.0) -> Claim:
-    return Claim(title, paper, {"": tuple(replace(case, limit=limit) for case in cases)}, _on_average)
 
 
 @tables.add("claims", "The paper's claims, in %", 15)
@@ -581,7 +313,7 @@ def _number(cases: Sequence[Measured], summary: Summary, main: Mapping[str, Grou
     """Return the summary of all datasets, marked if it is not directly comparable with the paper's."""
     here: Departures = {}
     for one in cases:
-        used = main[one.case.labels[0]].metric_settings.get("mig") if "mig" in one.case.scores else None
+        used = main[one.case.groups[0].dataset].metric_settings.get("mig") if "mig" in one.case.scores else None
         for mark, what in departures([run for some in one.runs for run in some], "mig", used).items():
             here.setdefault(mark, {}).update(what)
             found.setdefault(mark, {}).update(what)

@@ -154,9 +154,9 @@ class Measured:
     def count(self) -> str:
         return " and ".join(str(len(some)) for some in self.runs)
 
-    @property
-    def medians(self) -> list[str]:
-        return [f"{median(scores_of(some, self.case.scores[0])):.3f}" for some in self.runs]
+    def medians(self, digits: int = 3) -> list[str]:
+        """Return the median of the first score in every group."""
+        return [f"{median(scores_of(some, self.case.scores[0])):.{digits}f}" for some in self.runs]
 
 
 def measure(case: Case, rows: Rows) -> Measured | None:
@@ -175,39 +175,40 @@ def agreed(found: Sequence[Measured]) -> str:
     return verdicts.pop() if len(verdicts) == 1 else MIXED
 
 
-def first_seen(text: str, *arguments: object) -> Callable[[Sequence[Measured]], str]:
-    """Describe the first case that counts, as in "median MIG +0.1 (…); 5 and 5 runs"."""
-
-    def seen(found: Sequence[Measured]) -> str:
-        one = next(one for one in found if one.case.counts)
-        return text.format(estimate=one.estimate.text(*arguments), count=one.count)  # type: ignore[arg-type]
-
-    return seen
-
-
-def each_seen(text: str, digits: int = 3, joined: str = "; ") -> Callable[[Sequence[Measured]], str]:
-    """Describe every case that counts, by its label and estimate."""
-
-    def seen(found: Sequence[Measured]) -> str:
-        counted = [one for one in found if one.case.counts]
-        told = [text.format(label=one.case.labels[-1], estimate=one.estimate.text(digits)) for one in counted]
-        return joined.join(told)
-
-    return seen
+def cases_won(share_won: float, found: Sequence[Measured]) -> str:
+    """Return whether at least this share of the cases has an estimate above 0."""
+    won, cases = sum(one.estimate.value > 0 for one in found), len(found)
+    if min(one.estimate.runs for one in found) < FEWEST:
+        return TOO_FEW
+    return SUPPORTED if won / cases >= share_won else CONTRADICTED if 2 * won < cases else MIXED
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, what the paper says about it (None: it is our own), the cases, and how to decide and report."""
+    """What is claimed, what the paper says about it (None: it is our own), its cases, and how to report them."""
 
     title: str
     paper: str | float | None
-    cases: Mapping[str, tuple[Case, ...]]  # variant, each with a verdict of its own → its cases
-    seen: Callable[[Sequence[Measured]], str]
+    cases: Mapping[str, Sequence[Case]]  # variant, each with a verdict of its own → its cases
     verdict: Callable[[Sequence[Measured]], str] = agreed
-    table: Callable[[Sequence[Measured]], Lines] = lambda found: []
-    explained: Callable[[Rows], Lines] = lambda rows: []  # what was looked for when the verdict was known
-    pictures: tuple[str, ...] = ()
+    seen: str = ""  # of every case that counts: {label}, {estimate}, {count} of runs
+    all_seen: bool = False  # of all cases instead
+    overall: str = "{each}"  # of all together: {each}, {won} of {cases}, {mean}
+    digits: int = 3
+    unit: str = ""
+    sign: str = "+"
+    table: Sequence[str] = ()  # header: labels, medians of the groups, the estimate
+    medians: bool = True
+    median_digits: int = 3
+    judged: bool = True  # with runs and verdict
+    crossed: str = ""  # the header of the rows of a table with a row for each first label, a column for each second
+    why: str = ""
+    explained: Callable[[Rows], Lines] = lambda rows: []  # further tables that explain the verdict
+    pictures: Sequence[str] = ()
+
+    def text(self, estimate: Estimate) -> str:
+        """Return an estimate in the digits and unit of this claim."""
+        return estimate.text(self.digits, self.unit, self.sign)
 
 
 @dataclass(frozen=True)
@@ -227,20 +228,30 @@ def judge(claim: Claim, rows: Rows) -> Judgement | None:
     found = {name: some for name, some in measured.items() if any(one.case.counts for one in some)}
     if not found:
         return None
+    names = {name: f"{name}: " if len(claim.cases) > 1 else "" for name in found}
+    seen, verdict = (
+        "; ".join(f"{names[name]}{text(some)}" for name, some in found.items())
+        for text in (partial(_described, claim), claim.verdict)
+    )
+    details: Lines = []
+    for name, some in found.items():
+        if table := _crossed(claim, some) if claim.crossed else _compared(claim, some):
+            details += ["", *[f"**{name}**", ""] * bool(names[name]), *table]
+    details += [*["", *claim.why.strip().splitlines()] * bool(claim.why), *claim.explained(rows)]
+    return Judgement(claim, found, seen, verdict, details[1:])
 
-    def joined(texts: Callable[[Sequence[Measured]], str]) -> str:
-        return "; ".join(
-            f"{name}: {texts(some)}" if len(claim.cases) > 1 else texts(some) for name, some in found.items()
+
+def _described(claim: Claim, found: Sequence[Measured]) -> str:
+    told = [
+        claim.seen.format(
+            label=one.case.labels[-1] if one.case.labels else "", estimate=claim.text(one.estimate), count=one.count
         )
-
-    tables = [(name, table) for name, some in found.items() if (table := claim.table(some))]
-    details = [
-        line for name, table in tables for line in ([f"**{name}**", ""] if len(claim.cases) > 1 else []) + table + [""]
+        for one in found
+        if one.case.counts or claim.all_seen
     ]
-    return Judgement(claim, found, joined(claim.seen), joined(claim.verdict), details[:-1] + claim.explained(rows))
-
-
-# ---- How tables show cases
+    values = [one.estimate.value for one in found]
+    numbers = {"won": sum(value > 0 for value in values), "cases": len(values), "mean": float(np.mean(values))}
+    return claim.overall.format(each="; ".join(told), **numbers).replace(" -", " −")
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:
@@ -249,38 +260,22 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:
     return ["| " + " | ".join(row) + " |" for row in (header, ruler, *rows)]
 
 
-def compared(
-    *header: str, ahead: str = "difference", digits: int = 3, unit: str = "", medians: bool = True, judged: bool = True
-) -> Callable[[Sequence[Measured]], Lines]:
-    """Show a row for each case: its labels, the medians of its groups, the estimate, the runs and the verdict."""
-
-    def table(found: Sequence[Measured]) -> Lines:
-        rows = [
-            (
-                *one.case.labels,
-                *one.medians * medians,
-                one.estimate.text(digits, unit),
-                *[one.count, one.verdict] * judged,
-            )
-            for one in found
-            if one.case.labels
-        ]
-        return markdown((*header, ahead, *["runs", "verdict"] * judged), rows)
-
-    return table
+def _compared(claim: Claim, found: Sequence[Measured]) -> Lines:
+    """Return a row for each case: its labels, the medians of its groups, the estimate, the runs and the verdict."""
+    rows = []
+    for one in found:
+        cells = [*one.case.labels, *one.medians(claim.median_digits) * claim.medians, claim.text(one.estimate)]
+        if len(cells) == len(claim.table):  # a lead that grows has more groups, and no row
+            rows.append(cells + [one.count, one.verdict] * claim.judged)
+    return markdown([*claim.table, *["runs", "verdict"] * claim.judged], rows) if claim.table else []
 
 
-def crossed(head: str) -> Callable[[Sequence[Measured]], Lines]:
-    """Show a row for each first label and a column for each second one, as correlations with many metrics are."""
-
-    def table(found: Sequence[Measured]) -> Lines:
-        cells = {one.case.labels: one.estimate.text(2) for one in found}
-        names, columns = (list(dict.fromkeys(labels[place] for labels in cells)) for place in (0, 1))
-        runs = {name: max(len(one.runs[0]) for one in found if one.case.labels[1] == name) for name in columns}
-        rows = [(name, *(cells.get((name, column), "–") for column in columns)) for name in names]
-        return markdown((head, *(f"{name}, {count} runs" for name, count in runs.items())), rows)
-
-    return table
+def _crossed(claim: Claim, found: Sequence[Measured]) -> Lines:
+    cells = {one.case.labels: claim.text(one.estimate) for one in found}
+    names, columns = (list(dict.fromkeys(labels[place] for labels in cells)) for place in (0, 1))
+    runs = {name: max(len(one.runs[0]) for one in found if one.case.labels[1] == name) for name in columns}
+    rows = [(name, *(cells.get((name, column), "–") for column in columns)) for name in names]
+    return markdown((claim.crossed, *(f"{name}, {count} runs" for name, count in runs.items())), rows)
 
 
 # ---- Statistics of cases

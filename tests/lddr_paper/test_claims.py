@@ -5,7 +5,7 @@ from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import tables
 from lddr.report.groups import collect
 from lddr_paper import claims
-from lddr_paper.published import DATASETS, QUOTED, paper_results
+from lddr_paper.published import DATASETS, QUOTED, paper_mig, paper_results, paper_supervised
 from tests.report.grouped import cell
 
 OVER_PREVIOUS = "FactorDVAE over the previous best, MIG, mean over datasets"
@@ -67,3 +67,19 @@ def test_the_share_of_latent_spaces_on_circles_that_are_parallel_to_the_axes(mak
 def test_without_such_runs_there_is_nothing_to_say(make_run):
     with pytest.raises(UndefinedError, match="no runs of the FactorDVAE with a MIG"):
         tables["claims"].make(collect([make_run("dvae", "dsprites", 0, {"mig": 0.2})]).groups)
+
+
+def test_the_claims_quote_the_papers_numbers():
+    said = paper_results()["claims"]
+    found = {name: str(claim.paper) for name, claim in claims.claims().items()}
+    share = said["circles_axis_parallel_share_discrete_percent_more_than"]
+    assert f"more than {share} %" in found["circles_parallel"]
+    assert claims.claims()["circles_parallel"].cases["lines"][0].limit == share
+    won = said["unregularized_cases_won_by_discrete"]
+    assert found["six_metrics"] == f"in {won['won']} of {won['of']} cases"
+    assert found["mig_gain"] == f"+{said['unregularized_mig_median_gain_percent']['dsprites']} %"
+    assert f"+{said['selection_gain_over_median_percent_average']} %" in found["choice_by_gap"]
+    plain, masked = (paper_supervised("dvae", loss, 1000, "dsprites").value for loss in ("cross-entropy", "masked"))
+    assert found["masking"].endswith(f"{masked:.1f} % against {plain:.1f} %")
+    without = paper_mig("dvae", "dsprites").value
+    assert found["some_labels"] == f"with 1,000 labels {plain:.1f} % against {without:.1f} % without"

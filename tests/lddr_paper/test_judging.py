@@ -75,18 +75,12 @@ def test_ranks_within_groups_are_those_of_each_group_alone():
 
 
 def compare(dataset, **settings):
-    return Case(
-        (dataset,),
-        (Runs("s", dataset, ("vae",), settings), Runs("s", dataset, ("dvae",), settings)),
-        ("mig",),
-        difference,
-    )
+    groups = tuple(Runs("s", dataset, (model,), settings) for model in ("vae", "dvae"))
+    return Case((dataset,), groups, ("mig",), difference)
 
 
 def claim_of(**variants):
-    return Claim(
-        "t", None, variants, judging.each_seen("{label} {estimate}"), table=judging.compared("dataset", "VAE", "D-VAE")
-    )
+    return Claim("t", None, variants, seen="{label} {estimate}", table=("dataset", "VAE", "D-VAE", "lead"))
 
 
 def test_cases_with_the_same_verdict_agree_and_others_are_mixed():
@@ -101,15 +95,14 @@ def test_cases_with_the_same_verdict_agree_and_others_are_mixed():
 
 
 def test_variants_have_a_verdict_each():
-    runs = made_up("circles", {"model": "vae", "bias": 0}, {"mig": 0.1}) + made_up(
-        "circles", {"model": "dvae", "bias": 0}, {"mig": 0.2}
-    )
-    runs += made_up("circles", {"model": "vae", "bias": 1}, {"mig": 0.2}) + made_up(
-        "circles", {"model": "dvae", "bias": 1}, {"mig": 0.1}
-    )
-    found = judge(
-        claim_of(dark=(compare("circles", bias=0),), light=(compare("circles", bias=1),)), lambda *studies: runs
-    )
+    medians = {("vae", 0): 0.1, ("dvae", 0): 0.2, ("vae", 1): 0.2, ("dvae", 1): 0.1}
+    runs = [
+        run
+        for (model, bias), value in medians.items()
+        for run in made_up("circles", {"model": model, "bias": bias}, {"mig": value})
+    ]
+    claim = claim_of(dark=(compare("circles", bias=0),), light=(compare("circles", bias=1),))
+    found = judge(claim, lambda *studies: runs)
     assert found.verdict == "dark: supported; light: contradicted"
     assert found.details[0] == "**dark**"
 

@@ -30,7 +30,7 @@ Scores = dict[str, dict[str, list[float]]]  # metric → model → a number for 
 def page() -> str:
     """Return the whole page."""
     found = {name: judge(claim, read_runs) for name, claim in claims().items()}
-    judged = {name: _with_costs(one) if name == "total correlation" else one for name, one in found.items() if one}
+    judged = {name: _with_costs(one) if name == "total_correlation" else one for name, one in found.items() if one}
     parts = {
         "verdicts": _verdicts([*judged.values()], [name for name, one in found.items() if not one]),
         "runs": _runs(),
