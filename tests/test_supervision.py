@@ -171,7 +171,6 @@ def test_the_usual_loss_of_every_latent():
     usual = {"gaussian": "bce", "categorical": "masked", "codebook": "masked", "fsq": "l2", "quantised": "l2"}
     usual |= {"one_hot": "masked", "von_mises": "cosine", "vector_quantised": None}
     assert {name: usual_supervision(latents[name]) for name in latents} == usual
-    assert {name: latents[name].cls.usual_supervision() for name in latents} == usual
 
 
 def rows_of(dataset, supervision):

@@ -1,10 +1,7 @@
-import doctest
-
 import pytest
 import torch
 from torch import nn
 
-import lddr.vae
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.latents import latents
@@ -101,8 +98,3 @@ def test_in_a_lower_precision_outputs_are_float32():
 def test_the_output_bias_is_that_of_the_layer_called_last():
     vae = initialised(configure("dvae", "circles", resolution=16, width=4), load_dataset("circles", 16), 0)
     assert output_bias(vae) is vae.decoder.last.bias
-
-
-def test_the_example_of_the_docstring_runs():
-    assert doctest.testmod(lddr.vae).failed == 0
-    assert doctest.testmod(lddr.vae).attempted > 5

@@ -19,51 +19,63 @@ DARKEST = 1e-3  # smallest mean of a pixel that an output bias is initialised to
 
 
 class Likelihood(nn.Module, ABC):
-    """p(x | z) of pixels in [0, 1] that are independent given z; a decoder gives one number for each of them."""
+    """p(x | z) of pixels in [0, 1] that are independent given z; a decoder gives one number for each of them.
+
+    Calling it with outputs and images returns -log p(x | z), in nats per image. A likelihood of your own needs
+    `pixels`, `mean` and `outputs_of`.
+    """
 
     title = ""  # "Bernoulli", say
     name: str  # in the registry
 
     @abstractmethod
     def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
-        """-log p of every pixel, in nats, of the shape of the images."""
+        """Return -log p of every pixel, in nats, of the shape of the images."""
 
     @abstractmethod
     def mean(self, outputs: Tensor) -> Tensor:
-        """The expected pixels, in [0, 1], of the shape of the outputs."""
+        """Return the expected pixels, in [0, 1], of the shape of the outputs."""
 
     @abstractmethod
     def outputs_of(self, pixels: Tensor) -> Tensor:
-        """The outputs whose mean is closest to these pixels; the inverse of `mean`, for the decoder's output bias."""
+        """Return the outputs whose mean is closest to these pixels: the inverse of `mean`, for the output bias."""
 
     def per_image(self, outputs: Tensor, images: Tensor) -> Tensor:
-        """-log p(x | z) of every image: (batch,)."""
+        """Return -log p(x | z) of every image: (batch,)."""
         return self.pixels(outputs, images).flatten(1).sum(1)
 
     def forward(self, outputs: Tensor, images: Tensor) -> Tensor:
-        """-log p(x | z) in nats per image, mean over the batch: ()."""
+        """Return -log p(x | z) in nats per image, mean over the batch: ()."""
         return self.per_image(outputs, images).mean()
 
     @torch.no_grad()
     def of_copies(self, images: Tensor) -> Tensor:
-        """What perfect copies of images cost: (batch,)."""
+        """Return the cost of perfect copies of images: (batch,)."""
         return self.per_image(self.outputs_of(images), images)
 
     @torch.no_grad()
     def of_mean(self, images: Tensor) -> float:
-        """What the mean of these images costs as the reconstruction of each, in nats per image."""
+        """Return the cost of the mean of these images as the reconstruction of each, in nats per image."""
         outputs = self.outputs_of(images.mean(0, keepdim=True)).expand_as(images)
         return float(self.per_image(outputs, images).mean())
 
     def contrast(self, images: Tensor) -> float:
-        """How many nats per image the mean image costs more than a perfect copy: all that latents can gain."""
+        """Return by how many nats the mean image costs more than a perfect copy: all that latents can gain."""
         copies = torch.cat([self.of_copies(part.double()) for part in images.split(64)])  # in little memory
         return self.of_mean(images) - float(copies.mean())
 
 
 @likelihoods.register("bernoulli")
 class Bernoulli(Likelihood):
-    """log p = x l - log(1 + eˡ) for logits l: binary cross-entropy."""
+    """log p = x l - log(1 + eˡ) for logits l: binary cross-entropy.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> logits, images = torch.zeros(5, 1, 8, 8), torch.ones(5, 1, 8, 8)
+    >>> round(lddr.likelihoods.Bernoulli()(logits, images).item(), 3)  # 64 log 2
+    44.361
+    """
 
     title = "Bernoulli"
 
@@ -94,6 +106,13 @@ class ContinuousBernoulli(Bernoulli):
     """The Bernoulli likelihood divided by its integral over [0, 1] (Loaiza-Ganem & Cunningham 2019).
 
     log p = x l - log(1 + eˡ) + log C(l), where C(l) = l / tanh(l / 2) and C(0) = 2.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> logits, images = torch.zeros(5, 1, 8, 8), torch.ones(5, 1, 8, 8)
+    >>> lddr.likelihoods.ContinuousBernoulli()(logits, images).item()  # uniform: a density of 1
+    0.0
     """
 
     title = "continuous Bernoulli"
@@ -111,7 +130,7 @@ class ContinuousBernoulli(Bernoulli):
         return torch.where(near, 0.5 + outputs / 12, -1 / torch.expm1(-safe) - 1 / safe)
 
     def outputs_of(self, pixels: Tensor) -> Tensor:
-        """By bisection: the mean rises with the logit."""
+        """Return logits, found by bisection: the mean rises with the logit."""
         wanted = pixels.clamp(DARKEST, 1 - DARKEST)
         low, high = torch.full_like(wanted, -1 / DARKEST), torch.full_like(wanted, 1 / DARKEST)
         for _ in range(40):
@@ -128,7 +147,7 @@ NEAR = 0.02  # logits this close to 0 take a Taylor series: the quotients would 
 
 
 def log_normaliser(logits: Tensor) -> Tensor:
-    """The log normaliser log C(l) = log(l / tanh(l / 2)) of the continuous Bernoulli; log 2 + l² / 12 near 0."""
+    """Return log C(l) = log(l / tanh(l / 2)) of the continuous Bernoulli; log 2 + l² / 12 near 0."""
     near = logits.abs() < NEAR
     safe = torch.where(near, 1.0, logits)
     return torch.where(near, 0.6931471805599453 + logits.square() / 12, torch.log(safe / torch.tanh(safe / 2)))
@@ -186,7 +205,15 @@ class LocationScale(Likelihood):
 
 @likelihoods.register("gaussian")
 class GaussianLikelihood(LocationScale):
-    """-log p = ½ ((x - μ) / σ)² + log σ + ½ log 2π."""
+    """-log p = ½ ((x - μ) / σ)² + log σ + ½ log 2π.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> likelihood = lddr.likelihoods.GaussianLikelihood(scale=1, learn_scale=False)
+    >>> round(likelihood(torch.zeros(5, 1, 1, 1), torch.zeros(5, 1, 1, 1)).item(), 3)  # ½ log 2π
+    0.919
+    """
 
     title = "Gaussian"
 
@@ -197,7 +224,15 @@ class GaussianLikelihood(LocationScale):
 
 @likelihoods.register("laplace")
 class LaplaceLikelihood(LocationScale):
-    """-log p = |x - μ| / b + log 2b."""
+    """-log p = |x - μ| / b + log 2b.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> likelihood = lddr.likelihoods.LaplaceLikelihood(scale=0.5, learn_scale=False)
+    >>> likelihood(torch.zeros(5, 1, 1, 1), torch.ones(5, 1, 1, 1)).item()
+    2.0
+    """
 
     title = "Laplace"
 

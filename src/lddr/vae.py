@@ -17,7 +17,7 @@ from lddr.parts import likelihoods
 
 @dataclass(frozen=True)
 class Output:
-    """What a VAE makes of a batch of images; the input of every objective."""
+    """The output of a VAE for a batch of images, which objectives take."""
 
     reconstruction: Tensor  # (batch, channels, height, width): the decoder's outputs, logits for a Bernoulli likelihood
     posterior: Posterior
@@ -66,15 +66,15 @@ class VAE(nn.Module):
         self.likelihood: Likelihood = likelihoods[likelihood]().build() if isinstance(likelihood, str) else likelihood
 
     def encode(self, images: Tensor) -> Posterior:
-        """The posterior of images (batch, channels, height, width)."""
+        """Return the posterior of images (batch, channels, height, width)."""
         return self.latent(self.encoder(images))
 
     def decode(self, z: Tensor) -> Tensor:
-        """Expected images, in [0, 1], of samples or embedded codes (batch, latent.width)."""
+        """Return the expected images, in [0, 1], of samples or embedded codes (batch, latent.width)."""
         return self.likelihood.mean(self.decoder(z))
 
     def forward(self, images: Tensor, noise: Tensor | None = None, scale: Scale = 1.0) -> Output:
-        """Posterior, sample and reconstruction of a batch.
+        """Return posterior, sample and reconstruction of a batch.
 
         In training mode the posterior is sampled, with this noise (`latent.noise`) or fresh noise from torch's global
         generator, multiplied by `scale`. In eval mode, without noise, the decoder gets the expected codes.
@@ -86,7 +86,7 @@ class VAE(nn.Module):
 
 
 def in_precision(network: Callable[[Tensor], Tensor], precision: torch.dtype | None) -> Callable[[Tensor], Tensor]:
-    """The network, computed under autocast to a precision if one is given, with outputs in float32."""
+    """Return the network, under autocast if a precision is given, with outputs in float32."""
     if precision is None:
         return network
 
@@ -99,7 +99,7 @@ def in_precision(network: Callable[[Tensor], Tensor], precision: torch.dtype | N
 
 @torch.no_grad()
 def check_shapes(vae: VAE, image_shape: tuple[int, int, int]) -> None:
-    """Refuse a VAE whose networks do not fit its latent or images of (height, width, channels), in a sentence."""
+    """Raise an error if the networks do not fit the latent or images of (height, width, channels)."""
     height, width, channels = image_shape
     shape, device = (2, channels, height, width), next(vae.parameters()).device
     with evaluating(vae):
@@ -130,7 +130,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 
 @torch.no_grad()
 def output_bias(vae: VAE) -> Tensor | None:
-    """The bias of the decoder's last layer, if all that it does is to shift the outputs."""
+    """Return the bias of the decoder's last layer, if all that it does is to shift the outputs."""
     biases = [bias for layer in vae.decoder.modules() if isinstance(bias := getattr(layer, "bias", None), Tensor)]
     if not biases:
         return None

@@ -1,5 +1,3 @@
-import doctest
-
 import pytest
 import torch
 
@@ -8,7 +6,6 @@ from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.latents.latent import Posterior
 from lddr.likelihoods import likelihoods
-from lddr.objectives import objective as module
 from lddr.objectives import objectives
 from lddr.objectives.elbo import Annealed, Autoencoder, Beta, Elbo
 from lddr.objectives.objective import AdversarialObjective, Loss
@@ -210,8 +207,3 @@ def test_random_numbers_come_from_who_asks_or_from_torch(vae, output):
 def test_a_discriminator_that_nobody_built_is_a_sentence(output):
     with pytest.raises(ValueError, match=r"has no discriminator yet; call attach\(latent\) before training"):
         AdversarialCorrelation()(output, IMAGES)
-
-
-def test_the_example_of_the_docstring_runs():
-    assert doctest.testmod(module).failed == 0
-    assert doctest.testmod(module).attempted > 5

@@ -33,13 +33,23 @@ class CategoricalLatent(Latent):
     supervisions = ("cross-entropy", "masked")
     masking = ("masked",)
 
+    positions: Tensor  # (categories,)
+
     def __init__(
         self, num_latents: int, num_categories: int, parameters_per_latent: int, numbers_per_latent: int = 1
     ) -> None:
         super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
         self.num_categories = num_categories
-        self.hard = self.hard_codes = False
+        self.hard, self.hard_codes, self.temperature = False, False, 1.0
         self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+
+    @property
+    def category_values(self) -> Tensor:
+        """The number that stands for each category, in rising order: (categories,)."""
+        return self.positions
+
+    def values(self) -> Tensor:
+        return self.category_values.expand(self.num_latents, -1)
 
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
         return losses.gumbel_noise((batch, self.num_latents, self.num_categories), generator, device=device)
@@ -66,6 +76,14 @@ class Categorical(CategoricalLatent):
     The scale of the noise follows a cosine from `noise_start` at step 0 to `noise_end` at step `steps`, just after the
     last one, as in the authors' code. Learned positions are sorted, so that category j is always the j-th from below;
     `prior_variance` is that of the initial positions.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Categorical(num_latents=2, num_categories=3)
+    >>> posterior = latent(torch.tensor([[9.0, 0.0, 0.0, 0.0, 0.0, 9.0]]))  # logits of all categories
+    >>> posterior.mean.round(decimals=2).tolist(), posterior.categories.tolist()
+    ([[-1.0, 1.0]], [[0, 2]])
     """
 
     title = "categorical"
@@ -102,14 +120,10 @@ class Categorical(CategoricalLatent):
 
     @property
     def category_values(self) -> Tensor:
-        """The positions in rising order, (categories,)."""
         return self.positions.sort().values if self.learn_positions else self.positions
 
     def posterior(self, parameters: Tensor) -> CategoricalPosterior:
         return CategoricalPosterior(parameters, self.category_values, self)
-
-    def values(self) -> Tensor:
-        return self.category_values.expand(self.num_latents, -1)
 
 
 class CategoricalPosterior(Posterior):
@@ -140,7 +154,10 @@ class CategoricalPosterior(Posterior):
     def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
         if noise is None:
             noise = self.latent.noise(len(self.logits), device=self.logits.device)
-        soft = losses.gumbel_softmax(self.logits, noise, scale, self.mask)
+        logits, temperature = self.logits, self.latent.temperature
+        if temperature != 1:
+            logits, scale = logits / temperature, scale / temperature
+        soft = losses.gumbel_softmax(logits, noise, scale, self.mask)
         return self._decoded(soft, self.latent.hard if hard is None else hard)
 
     def expected(self, hard: bool | None = None) -> Sample:
@@ -148,9 +165,13 @@ class CategoricalPosterior(Posterior):
 
     def _decoded(self, soft: Tensor, hard: bool) -> Sample:
         if not hard:
-            return Sample(soft @ self.values, soft)
+            return Sample(self.input_of(soft), soft)
         weights = losses.straight_through(soft)
-        return Sample(weights @ self.values, weights, unrounded=soft @ self.values)
+        return Sample(self.input_of(weights), weights, unrounded=self.input_of(soft))
+
+    def input_of(self, weights: Tensor) -> Tensor:
+        """One-hot or relaxed categories, (batch, latents, categories) → the decoder's input, (batch, width)."""
+        return weights @ self.values
 
     def cross_log_density(self, sample: Sample) -> Tensor:
         assert sample.weights is not None
@@ -164,11 +185,17 @@ class OneHot(CategoricalLatent):
     The code is the number of the most probable category, scaled to [-1, 1] like the positions of `categorical`. It is
     not the expected number, because categories have no order: between two probable categories there may be one that
     has nothing to do with the image. For the same reason metrics that bin codes should have a bin for each category.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.OneHot(num_latents=2, num_categories=3)
+    >>> posterior = latent(torch.tensor([[0.0, 9.0, 0.0, 0.0, 0.0, 9.0]]))
+    >>> posterior.mean.tolist(), posterior.expected().z.tolist()
+    ([[0.0, 1.0]], [[0.0, 1.0, 0.0, 0.0, 0.0, 1.0]])
     """
 
     title = "one-hot"
-
-    positions: Tensor  # (categories,)
 
     def __init__(
         self,
@@ -195,9 +222,6 @@ class OneHot(CategoricalLatent):
     def posterior(self, parameters: Tensor) -> OneHotPosterior:
         return OneHotPosterior(parameters, self.positions, self)
 
-    def values(self) -> Tensor:
-        return self.positions.expand(self.num_latents, -1)
-
     def embed(self, codes: Tensor) -> Tensor:
         """One-hot vectors; a code between two categories is a mixture of both."""
         return category_weights(codes, self.num_categories).flatten(1)
@@ -206,20 +230,8 @@ class OneHot(CategoricalLatent):
 class OneHotPosterior(CategoricalPosterior):
     """A probability for each category of each latent; samples are relaxed one-hot vectors."""
 
-    latent: OneHot
-
-    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
-        if noise is None:
-            noise = self.latent.noise(len(self.logits), device=self.logits.device)
-        temperature = self.latent.temperature
-        soft = losses.gumbel_softmax(self.logits / temperature, noise, scale / temperature, self.mask)
-        return self._decoded(soft, self.latent.hard if hard is None else hard)
-
-    def _decoded(self, soft: Tensor, hard: bool) -> Sample:
-        if not hard:
-            return Sample(soft.flatten(1), soft)
-        weights = losses.straight_through(soft)
-        return Sample(weights.flatten(1), weights, unrounded=soft.flatten(1))
+    def input_of(self, weights: Tensor) -> Tensor:
+        return weights.flatten(1)
 
 
 @latents.register("codebook")
@@ -229,6 +241,13 @@ class Codebook(CategoricalLatent):
     Samples are soft in training; at test time, codes are the nearest value. Values are sorted, so that category j is
     always the j-th from below. A discriminator gets the relaxed one-hot samples. `prior_variance` is that of the
     initial values.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Codebook(num_latents=2, num_categories=5)  # values -2, -1, 0, 1 and 2 until it trains
+    >>> latent(torch.tensor([[0.9, -7.0]])).mean.tolist()
+    [[1.0, -2.0]]
     """
 
     title = "codebook"
@@ -250,15 +269,11 @@ class Codebook(CategoricalLatent):
 
     @property
     def category_values(self) -> Tensor:
-        """In rising order, (categories,)."""
         return self.codebook.sort().values
 
     def posterior(self, parameters: Tensor) -> CategoricalPosterior:
-        values = self.category_values
-        return CategoricalPosterior(-self.sharpness * (parameters - self.category_values).square(), values, self)
-
-    def values(self) -> Tensor:
-        return self.category_values.expand(self.num_latents, -1)
+        logits = -self.sharpness * (parameters - self.category_values).square()
+        return CategoricalPosterior(logits, self.category_values, self)  # sorted again, for the order of gradients
 
     @property
     def discriminator_width(self) -> int:

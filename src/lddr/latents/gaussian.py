@@ -20,7 +20,16 @@ TRAVERSAL = 10  # values, from two standard deviations below the prior's mean to
 
 @latents.register("gaussian")
 class Gaussian(Latent):
-    """q(z|x) = N(μ(x), σ²(x)), p(z) = N(0, 1), for each latent."""
+    """q(z|x) = N(μ(x), σ²(x)), p(z) = N(0, 1), for each latent; the encoder gives μ and log σ² of each in turn.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Gaussian(num_latents=2)
+    >>> posterior = latent(torch.tensor([[0.5, 0.0, -1.0, 0.0]]))
+    >>> posterior.mean.tolist(), posterior.variance.tolist(), posterior.kl.tolist()
+    ([[0.5, -1.0]], [[1.0, 1.0]], [[0.125, 0.5]])
+    """
 
     title = "Gaussian"
     supervisions = ("bce", "l2")

@@ -177,11 +177,6 @@ class Latent(nn.Module, ABC):
 
     # supervision
 
-    @classmethod
-    def usual_supervision(cls) -> str | None:
-        """The supervised loss to use if none is named; None if it has none."""
-        return usual_supervision(cls)
-
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         """The targets of the first latents for labels of images: (images, factors)."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no targets")

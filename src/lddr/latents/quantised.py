@@ -25,25 +25,62 @@ from lddr.settings import Setting
 MARGIN = 1e-3  # by which Mentzer et al. keep codes inside the outermost values' reach
 
 
-class Rounded(Latent):
-    """z is the value nearest to the code c, of two the lower one, with the gradient of c; soft, z is c itself.
+class QuantisedLatent(Latent):
+    """A latent that takes one of its values with probability 1.
 
-    The posterior gives one value a probability of 1: its KL from the uniform prior over v values is log v for every
-    image, which has no gradient, and there are no densities to compare.
+    Its KL from the uniform prior over v values is log v for every image, which has no gradient, and there are no
+    densities to compare.
     """
 
     is_discrete = True
     has_densities = False
+
+    def __init__(self, num_latents: int, num_categories: int, numbers_per_latent: int = 1) -> None:
+        super().__init__(num_latents, numbers_per_latent, numbers_per_latent)
+        self.num_categories = num_categories
+        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+
+    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
+        """Return no noise."""
+        return torch.empty(batch, 0, device=device)
+
+
+class QuantisedPosterior(Posterior):
+    """One value of each latent, with probability 1."""
+
+    one_hot: Tensor  # (batch, latents, values), without gradient
+
+    @property
+    def variance(self) -> Tensor:
+        return torch.zeros_like(self.one_hot[..., 0])
+
+    @cached_property
+    def kl(self) -> Tensor:
+        return torch.full_like(self.one_hot[..., 0], math.log(self.one_hot.shape[2]))
+
+    @property
+    def parameters(self) -> Tensor:
+        """1 for the nearest value, 0 for the others."""
+        return self.one_hot
+
+    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
+        return self.expected(hard)
+
+
+# numbers
+
+
+class Rounded(QuantisedLatent):
+    """z is the value nearest to the code c, of two the lower one, with the gradient of c; soft, z is c itself."""
+
     supervisions = ("l2",)
 
     low: float  # the first of the initial values
     high: float  # the last
 
     def __init__(self, num_latents: int, num_categories: int) -> None:
-        super().__init__(num_latents, parameters_per_latent=1)
-        self.num_categories = num_categories
+        super().__init__(num_latents, num_categories)
         self.prior_variance = losses.positions_variance(self.low, self.high, num_categories)
-        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
 
     @abstractmethod
     def code(self, outputs: Tensor) -> Tensor:
@@ -51,10 +88,6 @@ class Rounded(Latent):
 
     def posterior(self, parameters: Tensor) -> RoundedPosterior:
         return RoundedPosterior(self.code(parameters[..., 0]), self.values())
-
-    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
-        """None."""
-        return torch.empty(batch, 0, device=device)
 
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return self.low + (self.high - self.low) * normalised(factors, space)
@@ -69,12 +102,12 @@ class Rounded(Latent):
         return (seen.mean() - unseen).square()
 
 
-class RoundedPosterior(Posterior):
-    """One value of each latent, with probability 1."""
+class RoundedPosterior(QuantisedPosterior):
+    """The nearest value to the code of each latent."""
 
     def __init__(self, code: Tensor, values: Tensor) -> None:
         self.code = code  # (batch, latents)
-        self.one_hot = losses.nearest(code, values)  # (batch, latents, values)
+        self.one_hot = losses.nearest(code, values)
         self.rounded = (self.one_hot * values).sum(-1)  # (batch, latents)
 
     @cached_property
@@ -82,32 +115,23 @@ class RoundedPosterior(Posterior):
         """The nearest value, with the gradient of the code."""
         return losses.passed_through(self.rounded, self.code)
 
-    @property
-    def variance(self) -> Tensor:
-        return torch.zeros_like(self.code)
-
-    @cached_property
-    def kl(self) -> Tensor:
-        return torch.full_like(self.code, math.log(self.one_hot.shape[2]), requires_grad=False)
-
-    @property
-    def parameters(self) -> Tensor:
-        """1 for the nearest value, 0 for the others."""
-        return self.one_hot
-
-    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
-        return self.expected(hard)
-
     def expected(self, hard: bool | None = None) -> Sample:
         return Sample(self.code if hard is False else self.mean, self.one_hot, unrounded=self.code)
 
 
 @latents.register("fsq")
 class FiniteScalar(Rounded):
-    """c = tanh(e), rounded to equidistant values from -1 to 1, as in Tripod.
+    """Finite scalar quantisation: c = tanh(e), rounded to equidistant values from -1 to 1, as in Tripod.
 
     With the bound of Mentzer et al. ("shifted") an even number v of values goes from -1 to 1 - 2/v, so that 0 is one of
     them, and e is shifted so that codes near 0 are rounded to it.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.FiniteScalar(num_latents=4, num_categories=3)
+    >>> latent(torch.tensor([[-2.0, -0.1, 0.1, 2.0]])).mean.tolist()
+    [[-1.0, 0.0, 0.0, 1.0]]
     """
 
     title = "FSQ"
@@ -144,9 +168,17 @@ class FiniteScalar(Rounded):
 
 @latents.register("quantised")
 class Quantised(Rounded):
-    """c = e, rounded to values that are initially equidistant from -½ to ½ and move to the codes rounded to them.
+    """Latent quantisation: c = e, rounded to values that every latent learns.
 
-    Values are sorted, so that category j is always the j-th from below; one that no code is rounded to stays.
+    The values are initially equidistant from -½ to ½ and move to the codes rounded to them. They are sorted, so that
+    category j is always the j-th from below; one that no code is rounded to stays.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Quantised(num_latents=4, num_categories=3)
+    >>> latent(torch.tensor([[-2.0, -0.1, 0.1, 0.3]])).mean.tolist()
+    [[-0.5, 0.0, 0.0, 0.5]]
     """
 
     title = "quantised"
@@ -166,8 +198,7 @@ class Quantised(Rounded):
     ) -> None:
         super().__init__(num_latents, num_categories)
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight
-        positions = losses.positions(self.low, self.high, num_categories).repeat(num_latents, 1)
-        self.positions = nn.Parameter(positions)
+        self.positions = nn.Parameter(losses.positions(self.low, self.high, num_categories).repeat(num_latents, 1))
 
     def code(self, outputs: Tensor) -> Tensor:
         return outputs
@@ -176,7 +207,7 @@ class Quantised(Rounded):
         return self.positions.sort(dim=-1).values
 
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
-        """Weighted squared distances of codes c and values q, mean over latents: (sg(c) - q)² and (c - sg(q))²."""
+        """Return weighted squared distances of codes c and values q, mean over latents: (sg(c) - q)², (c - sg(q))²."""
         assert isinstance(posterior, RoundedPosterior)
         code, rounded = posterior.code, posterior.rounded
         return {
@@ -185,23 +216,31 @@ class Quantised(Rounded):
         }
 
 
+# vectors
+
+
 @latents.register("vector_quantised")
-class VectorQuantised(Latent):
+class VectorQuantised(QuantisedLatent):
     """The encoder outputs a vector e per latent; the decoder gets the nearest codebook vector, with e's gradient.
 
     The codebook follows the encoder: its vectors are either moving averages of the e that were nearest to them
     ("ema"), or trained by a loss ("loss"). A vector that is rarely used any more is replaced by an e of the current
     batch: the first such vector by that of the first image, and so on, as batches are in random order. This also
-    initialises the codebook from the first batch.
+    initialises the codebook from the first batch. In your own loop, call `after_step` after the optimizer.
 
     The code is the index of the vector, scaled to [-1, 1]: thresholds on the variance of codes and the explorer's
-    controls then work as for other discrete latents. It has no gradient, and indices have no order. As for `fsq`, the
-    KL is a constant, and there are no densities.
+    controls then work as for other discrete latents. It has no gradient, and indices have no order.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.VectorQuantised(num_latents=2, num_categories=8, embedding_size=3)
+    >>> posterior = latent(torch.rand(5, latent.num_parameters))
+    >>> posterior.categories.shape, posterior.rsample().shape
+    (torch.Size([5, 2]), torch.Size([5, 6]))
     """
 
     title = "vector-quantised"
-    is_discrete = True
-    has_densities = False
 
     codebook: Tensor  # (1 or latents, categories, embedding_size)
     positions: Tensor  # (categories,)
@@ -233,22 +272,15 @@ class VectorQuantised(Latent):
             ),
         ] = 0.05,
     ) -> None:
-        super().__init__(num_latents, embedding_size, numbers_per_latent=embedding_size)
-        self.num_categories, self.shared_codebook, self.codebook_update = (
-            num_categories,
-            shared_codebook,
-            codebook_update,
-        )
-        self.ema_decay, self.restart_below = ema_decay, restart_below
+        super().__init__(num_latents, num_categories, numbers_per_latent=embedding_size)
+        self.shared_codebook, self.codebook_update, self.ema_decay = shared_codebook, codebook_update, ema_decay
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight
+        self.restart_below = restart_below
         self.prior_variance = losses.positions_variance(-1, 1, num_categories)
-        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
         self.register_buffer("positions", losses.positions(-1, 1, num_categories))
         books = 1 if shared_codebook else num_latents
         shape = (books, num_categories, embedding_size)
-        codebook = (
-            torch.arange(1.0, math.prod(shape) + 1).sin().reshape(shape) / num_categories
-        )  # near 0, all of them distinct
+        codebook = torch.arange(1.0, math.prod(shape) + 1).sin().reshape(shape) / num_categories  # near 0, all distinct
         self.register_buffer("use", torch.zeros(books, num_categories))
         if codebook_update == "loss":
             self.codebook = nn.Parameter(codebook)
@@ -262,10 +294,6 @@ class VectorQuantised(Latent):
 
     def posterior(self, parameters: Tensor) -> VectorQuantisedPosterior:
         return VectorQuantisedPosterior(parameters, self)
-
-    def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
-        """Return no noise."""
-        return torch.empty(batch, 0, device=device)
 
     def values(self) -> Tensor:
         return self.positions.expand(self.num_latents, -1)
@@ -282,9 +310,11 @@ class VectorQuantised(Latent):
         """Return weighted squared distances, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
         assert isinstance(posterior, VectorQuantisedPosterior)
         outputs, nearest = posterior.outputs, posterior.nearest
-        found = {"commitment": self.commitment_weight * _distance(outputs, nearest.detach())}
+        commitment = (outputs - nearest.detach()).square().sum((1, 2)).mean()
+        found = {"commitment": self.commitment_weight * commitment}
         if self.codebook_update == "loss":
-            found["quantisation"] = self.quantisation_weight * _distance(outputs.detach(), nearest)
+            quantisation = (outputs.detach() - nearest).square().sum((1, 2)).mean()
+            found["quantisation"] = self.quantisation_weight * quantisation
         return found
 
     @torch.no_grad()
@@ -300,8 +330,8 @@ class VectorQuantised(Latent):
             self.codebook.copy_(torch.where(is_used, self.sums / self.use.unsqueeze(2), self.codebook))
         usual = self.use.mean(1, keepdim=True)
         dead = self.use < self.restart_below * usual  # (books, categories)
-        place = (dead.cumsum(1) - 1).clamp(min=0) % outputs.shape[1]
-        fresh = outputs.gather(1, place.unsqueeze(2).expand_as(self.codebook))
+        row = (dead.cumsum(1) - 1).clamp(min=0) % outputs.shape[1]
+        fresh = outputs.gather(1, row.unsqueeze(2).expand_as(self.codebook))
         self.codebook.copy_(torch.where(dead.unsqueeze(2), fresh, self.codebook))
         self.use.copy_(torch.where(dead, usual, self.use))
         if self.codebook_update == "ema":
@@ -312,14 +342,13 @@ class VectorQuantised(Latent):
         return tensor.detach().flatten(0, 1).unsqueeze(0) if self.shared_codebook else tensor.detach().transpose(0, 1)
 
 
-class VectorQuantisedPosterior(Posterior):
-    """One vector of the codebook for each latent, with probability 1."""
+class VectorQuantisedPosterior(QuantisedPosterior):
+    """The nearest vector of the codebook to the encoder's output for each latent."""
 
     def __init__(self, outputs: Tensor, latent: VectorQuantised) -> None:
         self.outputs, self.latent = outputs, latent  # (batch, latents, embedding_size)
-        distances = torch.cdist(
-            outputs.detach().transpose(0, 1), latent.codebook.detach().expand(outputs.shape[1], -1, -1)
-        )
+        codebook = latent.codebook.detach().expand(outputs.shape[1], -1, -1)
+        distances = torch.cdist(outputs.detach().transpose(0, 1), codebook)
         self.one_hot = one_hot(distances.argmin(2).T, latent.num_categories).to(outputs.dtype)
         self.nearest = latent.vectors(self.one_hot)  # as outputs
 
@@ -328,28 +357,7 @@ class VectorQuantisedPosterior(Posterior):
         """The index of the nearest vector, scaled to [-1, 1], without gradient."""
         return self.one_hot @ self.latent.positions
 
-    @property
-    def variance(self) -> Tensor:
-        return torch.zeros_like(self.mean)
-
-    @cached_property
-    def kl(self) -> Tensor:
-        return torch.full_like(self.mean, math.log(self.latent.num_categories))
-
-    @property
-    def parameters(self) -> Tensor:
-        """1 for the nearest vector, 0 for the others."""
-        return self.one_hot
-
-    def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
-        return self.expected(hard)
-
     def expected(self, hard: bool | None = None) -> Sample:
         unrounded = self.outputs.flatten(1)
         z = unrounded if hard is False else losses.passed_through(self.nearest.flatten(1), unrounded)
         return Sample(z, self.one_hot, unrounded)
-
-
-def _distance(one: Tensor, other: Tensor) -> Tensor:  # (batch, latents, embedding_size) → ()
-    """Return the squared distance, summed over latents, mean over the batch."""
-    return (one - other).square().sum((1, 2)).mean()

@@ -33,6 +33,14 @@ class VonMises(Latent):
     long ones the standard deviation of z is about 1/r, so that a step of 1 in the encoder's outputs is one standard
     deviation, however sure the posterior is. With a third number for κ, the direction would be singular at the origin.
     The code is μ, in (-π, π].
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.VonMises(num_latents=2)
+    >>> posterior = latent(torch.tensor([[3.0, 0.0, 0.0, 2.0]]))  # a vector for each latent
+    >>> posterior.mean.rad2deg().tolist(), posterior.concentration.tolist()
+    ([[0.0, 90.0]], [[12.0, 6.0]])
     """
 
     title = "von Mises"
@@ -164,8 +172,8 @@ def _density(angle: Tensor, kappa: Tensor) -> Tensor:
 
 def _integral(function: Callable[[Tensor], Tensor], end: Tensor) -> Tensor:
     """∫ function from 0 to `end`; the function takes and gives (nodes, …)."""
-    places, weights = (each.reshape(-1, *[1] * end.dim()) for each in _rule(end.device, end.dtype))
-    return (weights * function(end * places)).sum(0) * end
+    nodes, weights = (each.reshape(-1, *[1] * end.dim()) for each in _rule(end.device, end.dtype))
+    return (weights * function(end * nodes)).sum(0) * end
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Encoder, decoders and discriminator of the paper's tables, and how their weights are drawn.
+"""Encoder, decoders and discriminator of the paper's tables, and how weights are initialised.
 
 Images are (batch, channels, height, width), channels last in memory, so that a flattened image is in the order height,
 width, channel. `width` scales all channels and the FC layers; the paper's is 32.

@@ -9,7 +9,7 @@ Other devices take torch's own way.
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 KERNEL = 4  # of all layers but the encoder's, which may choose
+Convolving = TypeVar("Convolving", nn.Conv2d, nn.ConvTranspose2d)
 SAME = (1, 2, 1, 2)  # what a 4x4 kernel of stride 1 wants around the image: left, right, top, bottom
 
 
@@ -33,13 +34,12 @@ class Convolution(nn.Conv2d):
 
     def __init__(self, inputs: int, outputs: int, kernel: int = KERNEL, stride: int = 2, padding: int = 1) -> None:
         super().__init__(inputs, outputs, kernel, stride, padding)
-        self.geometry = Geometry(stride, padding, transposed=False)
-        _store_channels_last(self)
+        channels_last(self)
 
     def forward(self, images: Tensor) -> Tensor:
         if images.device.type != "cpu":
             return super().forward(images).relu_()
-        return _Rectified.apply(*_operands(images, self), self.geometry)
+        return _Rectified.apply(*_operands(images, self), Geometry(self.stride[0], int(self.padding[0]), False))
 
 
 class Deconvolution(nn.ConvTranspose2d):
@@ -47,13 +47,12 @@ class Deconvolution(nn.ConvTranspose2d):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, KERNEL, stride=2, padding=1)
-        _store_channels_last(self)
+        channels_last(self)
 
     def forward(self, images: Tensor) -> Tensor:  # type: ignore[override]
         if images.device.type != "cpu":
             return super().forward(images).relu_()
-        geometry = Geometry(stride=2, padding=1, transposed=True)
-        return _Rectified.apply(*_operands(images, self), geometry)
+        return _Rectified.apply(*_operands(images, self), Geometry(stride=2, padding=1, transposed=True))
 
 
 class ImageDeconvolution(nn.ConvTranspose2d):
@@ -61,7 +60,7 @@ class ImageDeconvolution(nn.ConvTranspose2d):
 
     def __init__(self, inputs: int, channels: int) -> None:
         super().__init__(inputs, channels, KERNEL, stride=2, padding=1)
-        _store_channels_last(self)
+        channels_last(self)
 
     def forward(self, images: Tensor) -> Tensor:  # type: ignore[override]
         if images.device.type != "cpu":
@@ -74,21 +73,13 @@ class ImageConvolution(nn.Conv2d):
 
     def __init__(self, inputs: int, channels: int) -> None:
         super().__init__(inputs, channels, KERNEL)
-        _store_channels_last(self)
+        channels_last(self)
 
     def forward(self, images: Tensor) -> Tensor:
         if images.device.type != "cpu":
             return super().forward(functional.pad(images, SAME))
         images, weight, bias = _operands(images, self)
         return _OverlapAdd.apply(images, weight.flip(2, 3).transpose(0, 1), bias, 1)  # seen from the sending pixel
-
-
-class DownsampleConvolution(nn.Conv2d):
-    """4x4 convolution of stride 2 without ReLU, (batch, in, height, width) → (batch, out, height / 2, width / 2)."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__(inputs, outputs, KERNEL, stride=2, padding=1)
-        _store_channels_last(self)
 
 
 class UpsampleConvolution(nn.Conv2d):
@@ -100,7 +91,7 @@ class UpsampleConvolution(nn.Conv2d):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, 3, padding=1)
-        _store_channels_last(self)
+        channels_last(self)
 
     def forward(self, images: Tensor) -> Tensor:
         sums = functional.avg_pool2d(functional.pad(self.weight, (1, 1, 1, 1)), 2, stride=1, divisor_override=1)
@@ -113,7 +104,7 @@ class ZeroConvolution(nn.Conv2d):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(inputs, outputs, 3, padding=1)
-        _store_channels_last(self)
+        channels_last(self)
 
     def reset_parameters(self) -> None:
         for parameter in self.parameters():
@@ -131,7 +122,7 @@ class BroadcastConvolution(nn.Conv2d):
 
     def __init__(self, num_latents: int, outputs: int, size: tuple[int, int]) -> None:
         super().__init__(num_latents + 2, outputs, KERNEL)
-        _store_channels_last(self)
+        channels_last(self)
         self.num_latents, self.size = num_latents, size
         taps, fixed = _broadcast_features(size, torch.get_default_device(), torch.get_default_dtype())
         self.register_buffer("taps", taps, persistent=False)
@@ -158,8 +149,10 @@ def _broadcast_features(size: tuple[int, int], _device: torch.device, _dtype: to
     return inside.T.contiguous(), torch.cat([height, width, bias[:1]]).T.contiguous()
 
 
-def _store_channels_last(layer: nn.Conv2d | nn.ConvTranspose2d) -> None:
-    layer.weight.data = layer.weight.data.to(memory_format=torch.channels_last)  # and so will be all it is applied to
+def channels_last(layer: Convolving) -> Convolving:
+    """Store the weight of a layer channels-last, and so the outputs that it computes; return the layer."""
+    layer.weight.data = layer.weight.data.to(memory_format=torch.channels_last)
+    return layer
 
 
 def _operands(images: Tensor, layer: nn.Conv2d | nn.ConvTranspose2d) -> tuple[Tensor, Tensor, Tensor]:

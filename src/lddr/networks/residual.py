@@ -15,10 +15,10 @@ from lddr.errors import UserError
 from lddr.networks.coders import ImageShape, crop_to, levels_of, pad_to
 from lddr.networks.layers import (
     Convolution,
-    DownsampleConvolution,
     ImageConvolution,
     UpsampleConvolution,
     ZeroConvolution,
+    channels_last,
 )
 from lddr.parts import decoders, encoders
 
@@ -51,7 +51,8 @@ class ResidualEncoder(nn.Module):
         channels = _level_channels(levels.halvings, width)
         self.levels = nn.Sequential()
         for before, after in pairwise([image_shape[2], *channels]):
-            self.levels.append(nn.Sequential(DownsampleConvolution(before, after), *_blocks(after, depth)))
+            downsampling = channels_last(nn.Conv2d(before, after, 4, stride=2, padding=1))
+            self.levels.append(nn.Sequential(downsampling, *_blocks(after, depth)))
         features = levels.height * levels.width * channels[-1]
         self.head = nn.Sequential(nn.Linear(features, 8 * width), nn.ReLU(inplace=True), nn.Linear(8 * width, outputs))
 

@@ -23,7 +23,7 @@ class Autoencoder(Objective):
 
 @objectives.register("elbo")
 class Elbo(Objective):
-    """KL."""
+    """KL: with the reconstruction, the negative evidence lower bound."""
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
         return {"kl": output.posterior.mean_kl}
@@ -45,7 +45,14 @@ class Beta(Objective):
 
 @objectives.register("annealed")
 class Annealed(Objective):
-    """γ · |KL - C|, with the capacity C growing from 0 over the first steps."""
+    """γ · |KL - C|, with the capacity C growing from 0 over the first steps (AnnealedVAE).
+
+    Examples
+    --------
+    >>> import lddr
+    >>> lddr.objectives.Annealed(capacity=25, capacity_steps=100).schedule(step=50)
+    12.5
+    """
 
     grid = {"capacity": (5, 10, 25, 50, 75, 100)}  # noqa: RUF012
 

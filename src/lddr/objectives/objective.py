@@ -37,14 +37,17 @@ class Loss:
 
     @property
     def terms(self) -> dict[str, Tensor]:
-        """The total, the ELBO and all terms by name, detached; "kl" is the KL without a weight."""
+        """The total, the ELBO and all terms by name, detached; "kl" is the KL without a weight.
+
+        In training, "reconstruction" is that of samples; the one in a run's scores.json is without noise.
+        """
         elbo = -self.reconstruction - self.kl
         terms = {"loss": self.total, "elbo": elbo, "reconstruction": self.reconstruction, "kl": self.kl}
         terms |= {name: value for name, value in self.penalties.items() if name != "kl"}
         return {name: value.detach() for name, value in terms.items()}
 
     def plus(self, **penalties: Tensor) -> Loss:
-        """The same loss with more penalties."""
+        """Return the same loss with more penalties."""
         return replace(self, penalties=self.penalties | penalties)
 
     def backward(self) -> None:
@@ -85,18 +88,18 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        """Each weighted penalty, by name, given what `schedule` and `draw` return for the step."""
+        """Return each weighted penalty, by name, given what `schedule` and `draw` return for the step."""
 
     def schedule(self, step: int) -> float:
-        """A number that changes during training."""
+        """Return a number that changes during training."""
         return 0.0
 
     def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor | None:
-        """The random numbers that the penalties of a batch need, if any."""
+        """Return the random numbers that the penalties of a batch need, if any."""
         return None
 
     def attach(self, latent: Latent) -> Self:
-        """Make it ready for a latent: build a discriminator, if it has one. Returns itself."""
+        """Make it ready for a latent: build a discriminator, if it has one. Return the objective."""
         return self
 
     def forward(
@@ -108,10 +111,18 @@ class Objective(nn.Module, ABC):
         schedule: Number | None = None,
         random: Tensor | None = None,
     ) -> Loss:
-        """The loss of a batch.
+        """Return the loss of a batch.
 
-        `step` is the training step, for objectives with a schedule. `schedule` and `random` replace what
-        `schedule(step)` and `draw` return.
+        Parameters
+        ----------
+        output
+            What the VAE returned for the images.
+        images
+            (batch, channels, height, width) in [0, 1].
+        step
+            The training step, for objectives with a schedule.
+        schedule, random
+            Replace what `schedule(step)` and `draw` return.
         """
         latent = output.vae.latent
         if self.needs_densities and not latent.has_densities:
@@ -129,7 +140,7 @@ class Objective(nn.Module, ABC):
     def _penalties(
         self, output: Output, schedule: Number, random: Tensor | None
     ) -> tuple[dict[str, Tensor], Tensor | None]:
-        """The penalties, and the loss of a discriminator."""
+        """Return the penalties, and the loss of a discriminator."""
         return self.penalties(output, schedule, random), None
 
 
@@ -147,30 +158,30 @@ class AdversarialObjective(Objective):
 
     @abstractmethod
     def build_discriminator(self, inputs: int) -> nn.Module:
-        """A discriminator of so many numbers for each image, with fresh weights."""
+        """Return a discriminator of so many numbers for each image, with initial weights."""
 
     @abstractmethod
     def score(self, logits: Tensor) -> Tensor:
-        """What the model minimises, () from the discriminator's outputs for the samples of a batch."""
+        """Return what the model minimises, () from the discriminator's outputs for the samples of a batch."""
 
     @abstractmethod
     def negatives(self, samples: Tensor, random: Tensor) -> Tensor:
-        """The samples that the discriminator learns to tell from those of the batch, of the same shape."""
+        """Return the samples that the discriminator learns to distinguish from those of the batch, in their shape."""
 
     @abstractmethod
     def classification_loss(self, logits: Tensor, negative_logits: Tensor) -> Tensor:
-        """What the discriminator minimises, () from its outputs for samples and negatives."""
+        """Return what the discriminator minimises, () from its outputs for samples and negatives."""
 
     @abstractmethod
     def adversarial_penalties(self, output: Output, score: Tensor) -> dict[str, Tensor]:
-        """Each weighted penalty, by name, given the discriminator's score of the batch."""
+        """Return each weighted penalty, by name, given the discriminator's score of the batch."""
 
     def attach(self, latent: Latent) -> Self:
         self.discriminator = self.build_discriminator(latent.discriminator_width)
         return self
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        """With a discriminator that does not train: the score has the gradients of the whole network."""
+        """Return the penalties for a discriminator that does not train: the score has the network's gradients."""
         samples = output.vae.latent.discriminator_input(output.sample)
         return self.adversarial_penalties(output, self.score(self._network(output)(samples.flatten(1))))
 
@@ -195,7 +206,7 @@ class AdversarialObjective(Objective):
 
 
 def _both(network: Callable[[Tensor], Tensor], samples: Tensor, negatives: Tensor) -> tuple[Tensor, ...]:
-    """Outputs for both; in one pass where a pass costs the same however many samples there are."""
+    """Return the outputs for both; in one pass where a pass costs the same however many samples there are."""
     if samples.device.type == "cpu":
         return network(samples), network(negatives)
     return network(torch.cat([samples, negatives])).chunk(2)

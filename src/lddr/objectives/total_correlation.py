@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Annotated, Literal
 
 import torch
@@ -19,7 +18,7 @@ from lddr.vae import Output
 
 @objectives.register("tc")
 class TotalCorrelation(Objective):
-    """KL + (β - 1) · TC, from the densities of a batch's samples under all its posteriors."""
+    """KL + (β - 1) · TC, from the densities of a batch's samples under all its posteriors (β-TCVAE, TC-DVAE)."""
 
     needs_densities = True
     grid = {"beta": (1, 2, 4, 6, 8, 10)}  # noqa: RUF012
@@ -37,7 +36,17 @@ class TotalCorrelation(Objective):
 
 @objectives.register("factor")
 class AdversarialCorrelation(AdversarialObjective):
-    """KL + γ · TC, by the density ratio of samples and samples whose latents are permuted over the batch."""
+    """KL + γ · TC, by the density ratio of samples and samples permuted over the batch (FactorVAE; paper, Eq. 4).
+
+    The negatives of the discriminator have each latent permuted over the batch individually.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> objective = lddr.objectives.AdversarialCorrelation(gamma=20).attach(lddr.latents.Categorical(num_latents=6))
+    >>> sum(weight.numel() for weight in objective.discriminator.parameters())
+    5014002
+    """
 
     grid = {"gamma": (10, 20, 30, 40, 50, 100)}  # noqa: RUF012
 
@@ -89,14 +98,26 @@ class AdversarialCorrelation(AdversarialObjective):
         return losses.discriminator_loss(logits, negative_logits)
 
 
-class _Dip(Objective):
-    """KL + λ · (Σ off-diagonal² + ratio · Σ (diagonal - 1)²) of a covariance, measured in the prior's variance."""
+@objectives.register("dip-i")
+class DipI(Objective):
+    """KL + λ · (Σ off-diagonal² + ratio · Σ (diagonal - 1)²) of the covariance of the means (DIP-VAE-I).
+
+    The covariance is measured in the prior's variance.
+    """
 
     grid = {"covariance_weight": (1, 2, 5, 10, 20, 50)}  # noqa: RUF012
 
-    def __init__(self, covariance_weight: float, diagonal_ratio: float) -> None:
+    def __init__(
+        self,
+        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
+        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 10.0,
+    ) -> None:
         super().__init__()
         self.covariance_weight, self.diagonal_ratio = covariance_weight, diagonal_ratio
+
+    def covariance(self, posterior: Posterior) -> Tensor:
+        """Return (latents, latents)."""
+        return losses.covariance(posterior.mean)
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
         covariance = self.covariance(output.posterior) / output.vae.latent.prior_variance
@@ -104,29 +125,10 @@ class _Dip(Objective):
         penalty = losses.dip_penalty(covariance, self.covariance_weight, diagonal_weight)
         return {"kl": output.posterior.mean_kl, "covariance": penalty}
 
-    @abstractmethod
-    def covariance(self, posterior: Posterior) -> Tensor:
-        """(latents, latents)."""
-
-
-@objectives.register("dip-i")
-class DipI(_Dip):
-    """The covariance of the means (DIP-VAE-I)."""
-
-    def __init__(
-        self,
-        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
-        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 10.0,
-    ) -> None:
-        super().__init__(covariance_weight, diagonal_ratio)
-
-    def covariance(self, posterior: Posterior) -> Tensor:
-        return losses.covariance(posterior.mean)
-
 
 @objectives.register("dip-ii")
-class DipII(_Dip):
-    """The covariance of the samples: that of the means plus the mean variance (DIP-VAE-II)."""
+class DipII(DipI):
+    """As `DipI`, of the covariance of the samples: that of the means plus the mean variance (DIP-VAE-II)."""
 
     def __init__(
         self,
@@ -136,5 +138,5 @@ class DipII(_Dip):
         super().__init__(covariance_weight, diagonal_ratio)
 
     def covariance(self, posterior: Posterior) -> Tensor:
-        own = posterior.variance.mean(0).diag_embed()
-        return losses.covariance(posterior.mean) + own
+        variance = posterior.variance.mean(0).diag_embed()
+        return losses.covariance(posterior.mean) + variance

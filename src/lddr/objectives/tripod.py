@@ -15,20 +15,47 @@ from lddr.settings import Setting
 from lddr.vae import Output
 
 
-class _Weighted(Objective):
-    """KL with a weight; that of a latent that is not sampled is a constant, which has no gradient."""
+@objectives.register("tripod")
+class Tripod(Objective):
+    """KL + λ₁ · normalised Hessian penalty + λ₂ · kernel-based latent multi-information (Hsu et al. 2024).
 
-    def __init__(self, kl_weight: float) -> None:
+    The third leg is a latent of few values, whose KL is a constant without gradient if it is not sampled. The Hessian
+    penalty is summed over the decoder's hidden layers, which a method `hidden(z)` of the decoder must list.
+    """
+
+    def __init__(
+        self,
+        kl_weight: Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)] = 1.0,
+        hessian_weight: Annotated[
+            float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)
+        ] = 10.0,
+        multi_information_weight: Annotated[
+            float, Setting("Weight of the latents' multi-information.", at_least=0)
+        ] = 1.0,
+    ) -> None:
         super().__init__()
         self.kl_weight = kl_weight
+        self.hessian_weight: float | None = hessian_weight  # None leaves the penalty out
+        self.multi_information_weight: float | None = multi_information_weight
+
+    def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor | None:
+        if self.hessian_weight is None:
+            return None
+        return losses.directions((batch, latent.width), generator, numbers=latent.numbers_per_latent)
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        return {"kl": self.kl_weight * output.posterior.mean_kl} if self.kl_weight else {}
+        found = {}
+        if self.multi_information_weight is not None:
+            information = losses.multi_information(output.z, _deviation(output), output.vae.latent.num_latents)
+            found["multi_information"] = self.multi_information_weight * information
+        if self.hessian_weight is not None:
+            found = {"hessian": self.hessian_weight * _hessian(output, random), **found}
+        return {"kl": self.kl_weight * output.posterior.mean_kl, **found} if self.kl_weight else found
 
 
 @objectives.register("klm")
-class MultiInformation(_Weighted):
-    """KL + λ · kernel-based latent multi-information of the batch's codes (KLM)."""
+class MultiInformation(Tripod):
+    """KL + λ · kernel-based latent multi-information of the batch's codes: one of Tripod's penalties (KLM)."""
 
     def __init__(
         self,
@@ -37,17 +64,13 @@ class MultiInformation(_Weighted):
             float, Setting("Weight of the latents' multi-information.", at_least=0)
         ] = 1.0,
     ) -> None:
-        super().__init__(kl_weight)
-        self.multi_information_weight = multi_information_weight
-
-    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        weighted = self.multi_information_weight * _multi_information(output)
-        return super().penalties(output, schedule, random) | {"multi_information": weighted}
+        super().__init__(kl_weight=kl_weight, multi_information_weight=multi_information_weight)
+        self.hessian_weight = None
 
 
 @objectives.register("nhp")
-class HessianPenalty(_Weighted):
-    """KL + λ · normalised Hessian penalty, summed over the decoder's hidden layers (NHP)."""
+class HessianPenalty(Tripod):
+    """KL + λ · normalised Hessian penalty of the decoder's hidden layers: one of Tripod's penalties (NHP)."""
 
     def __init__(
         self,
@@ -56,50 +79,12 @@ class HessianPenalty(_Weighted):
             float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)
         ] = 10.0,
     ) -> None:
-        super().__init__(kl_weight)
-        self.hessian_weight = hessian_weight
-
-    def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor:
-        return losses.directions((batch, latent.width), generator, numbers=latent.numbers_per_latent)
-
-    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        weighted = self.hessian_weight * _hessian(output, random)
-        return super().penalties(output, schedule, random) | {"hessian": weighted}
-
-
-@objectives.register("tripod")
-class Tripod(_Weighted):
-    """KL + both penalties of Tripod; the third leg is a latent of few values."""
-
-    def __init__(
-        self,
-        kl_weight: Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)] = 1.0,
-        hessian_weight: Annotated[
-            float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)
-        ] = 10.0,
-        multi_information_weight: Annotated[
-            float, Setting("Weight of the latents' multi-information.", at_least=0)
-        ] = 1.0,
-    ) -> None:
-        super().__init__(kl_weight)
-        self.hessian_weight, self.multi_information_weight = hessian_weight, multi_information_weight
-
-    def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor:
-        return losses.directions((batch, latent.width), generator, numbers=latent.numbers_per_latent)
-
-    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        information = self.multi_information_weight * _multi_information(output)
-        hessian = self.hessian_weight * _hessian(output, random)
-        kl = super().penalties(output, schedule, random)
-        return kl | {"hessian": hessian, "multi_information": information}
-
-
-def _multi_information(output: Output) -> Tensor:
-    return losses.multi_information(output.z, _deviation(output), output.vae.latent.num_latents)
+        super().__init__(kl_weight=kl_weight, hessian_weight=hessian_weight)
+        self.multi_information_weight = None
 
 
 def _hessian(output: Output, directions: Tensor | None) -> Tensor:
-    """In float32, because differences of rounded numbers are noise."""
+    """Return the penalty in float32, because differences of rounded numbers are noise."""
     assert directions is not None
     hidden = getattr(output.vae.decoder, "hidden", None)
     if hidden is None:
@@ -112,6 +97,6 @@ def _hessian(output: Output, directions: Tensor | None) -> Tensor:
 
 
 def _deviation(output: Output) -> Tensor:  # (width,)
-    """Of the samples before they are quantised."""
+    """Return the deviation of the samples before they are quantised."""
     sample = output.sample
     return losses.deviation(sample.z if sample.unrounded is None else sample.unrounded)

@@ -1,4 +1,4 @@
-"""Everything that only accelerators need: batches made ahead, steps that nobody waits for, CUDA graphs.
+"""Everything that only accelerators need: batches made ahead, steps that the host does not wait for, CUDA graphs.
 
 Nothing here has run on a GPU yet; the tests use the CPU and the meta device, and a stand-in for the graph.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from lddr.config import Config
 from lddr.data.dataset import Dataset
 from lddr.objectives.objective import Objective
-from lddr.training.batches import Batch, Batches, Draws, Labelled, as_pixels
+from lddr.training.batches import Batch, Batches, Draws, as_pixels
 from lddr.training.trainer import LOG_EVERY, Trainer
 from lddr.vae import VAE
 
@@ -98,7 +98,7 @@ class BatchesAhead(Batches):
 
     The whole dataset is kept there if it fits and images depend on their index alone. A thread draws blocks of many
     steps ahead; a block ends where a line of a long log does, if it is not too large. On CUDA, the host's side of a
-    transfer is pinned, so that nobody waits for it.
+    transfer is pinned, so that the host does not wait for it.
     """
 
     def __init__(self, trainer: Trainer, dataset: Dataset, keep: bool | None = None) -> None:
@@ -173,7 +173,7 @@ class Replayed:
         if self._taken <= WARM_UP:
             return self._step(batch)
         if self._taken == WARM_UP + 1:
-            self._batch = _copied(batch)
+            self._batch = tree_map_only(Tensor, torch.clone, batch)
             self._terms, self._replay = self._record(lambda: self._step(self._batch))
         torch._foreach_copy_(_tensors(self._batch), _tensors(batch))
         self._replay()
@@ -206,13 +206,4 @@ def record_graph(body: Callable[[], Terms]) -> Recorded:
 
 def _tensors(batch: Batch) -> list[Tensor]:
     """All of a batch: on an accelerator schedules are tensors, too."""
-    values = [getattr(batch, field.name) for field in fields(batch)]
-    return [each for value in values if value is not None for each in (value if type(value) is Labelled else [value])]
-
-
-def _copied(batch: Batch) -> Batch:
-    labelled = batch.labelled and Labelled(*map(torch.clone, batch.labelled))
-    names = [field.name for field in fields(batch) if field.name != "labelled"]
-    values = {name: getattr(batch, name) for name in names}
-    copies: dict[str, Any] = {name: each if each is None else each.clone() for name, each in values.items()}
-    return Batch(labelled=labelled, **copies)
+    return [each for each in tree_leaves(batch) if each is not None]

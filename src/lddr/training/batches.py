@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,8 +26,7 @@ class Labelled(NamedTuple):
     known: Tensor  # (batch, factors): whether the image has this label; its target is meaningless otherwise
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Everything that a training step depends on besides the weights, on their device."""
 
     images: Tensor  # (batch, channels, height, width) in [0, 1]

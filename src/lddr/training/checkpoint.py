@@ -28,7 +28,7 @@ _LARGEST = 4 << 30  # bytes of a file
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is needed to go on after `step` as if nothing had happened."""
+    """Everything that a run needs to resume after `step` as if it had not been interrupted."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -53,25 +53,18 @@ def fill(prefix: str, targets: Tensors, tensors: Tensors) -> None:
 
 
 def check_fit(prefix: str, targets: Tensors, tensors: Tensors) -> None:
-    """Refuse tensors that cannot be copied into the targets, without a look at their values."""
-    stored = {name: tensor for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
-    if trouble := _misfit(targets, stored):
-        remedy = "use the settings it was saved with, or another folder"
-        raise UserError(f"what was saved as {prefix!r} does not fit: {trouble}; {remedy}")
+    """Refuse tensors that cannot be copied into the targets, by their names, types and shapes."""
+    wanted = {name: _type_and_shape(tensor) for name, tensor in targets.items()}
+    stored = {name: _type_and_shape(tensor) for name, tensor in tensors.items() if name.startswith(f"{prefix}.")}
+    for name in sorted(wanted.keys() | stored.keys()):
+        if wanted.get(name) != stored.get(name):
+            misfit = f"is {stored.get(name, 'missing')} and should be {wanted.get(name)}"
+            remedy = "use the settings it was saved with, or another folder"
+            trouble = f"{name} {misfit if name in wanted else 'is unexpected'}"
+            raise UserError(f"what was saved as {prefix!r} does not fit: {trouble}; {remedy}")
 
 
-def _misfit(targets: Tensors, stored: Tensors) -> str | None:
-    for name in sorted(targets.keys() | stored.keys()):
-        if name not in stored:
-            return f"{name} is missing"
-        if name not in targets:
-            return f"{name} is unexpected"
-        if _kind(stored[name]) != _kind(targets[name]):
-            return f"{name} is {_kind(stored[name])} and should be {_kind(targets[name])}"
-    return None
-
-
-def _kind(tensor: Tensor) -> str:
+def _type_and_shape(tensor: Tensor) -> str:
     return f"{tensor.dtype} {tuple(tensor.shape)}".removeprefix("torch.")
 
 
@@ -80,7 +73,7 @@ def save(folder: Path, step: int, tensors: Tensors, facts: Facts) -> None:
     # drafts of killed processes go first, because the room may be needed; a folder has one writer at a time
     for path in _matching(folder, _DRAFT):
         _remove(path)
-    _write(folder / f"{step:09d}.safetensors", tensors, facts)
+    save_model(folder / f"{step:09d}.safetensors", tensors, facts)
     before = [path for path in _checkpoints(folder) if int(path.stem) < step]
     # those after `step` go as well: a run that has gone back behind them did not trust them
     after = [path for path in _checkpoints(folder) if int(path.stem) > step]
@@ -104,27 +97,23 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     return None
 
 
-def save_model(path: Path, tensors: Tensors, facts: Facts) -> None:
-    """Write one file of weights with the facts about them."""
-    _write(path, tensors, facts)
-
-
 def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
     """The weights and facts `save_model` wrote."""
     try:
         return _read(path)
     except FileNotFoundError as error:
-        mend = "train it first, correct the path, or take one that ships with lddr: lddr models --pretrained"
-        raise UserError(f"there is no model {path}; {mend}") from error
+        remedy = "train it first, correct the path, or take one that ships with lddr: lddr models --pretrained"
+        raise UserError(f"there is no model {path}; {remedy}") from error
     except Exception as error:  # untrusted bytes
         raise UserError(f"cannot use the model {path} ({reason_of(error)}); train it again or copy it again") from error
 
 
-def _write(path: Path, tensors: Tensors, facts: Facts) -> None:
+def save_model(path: Path, tensors: Tensors, facts: Facts) -> None:
+    """Write one file of weights with the facts about them."""
     whole = torch.contiguous_format
     copies = {name: tensor.detach().to("cpu", copy=True, memory_format=whole) for name, tensor in tensors.items()}
     text = json.dumps(facts)
-    # one entry, because safetensors writes several in any order, and the same state shall be the same bytes
+    # one entry, because safetensors writes several in any order, and the same state must give the same bytes
     entry = json.dumps({"facts": text, "digest": _digest(copies, text)})
     content = safetensors.torch.save(copies, {"lddr": entry})
     with written_whole(path) as draft:
@@ -150,7 +139,7 @@ def _digest(tensors: Tensors, facts: str) -> str:
     """SHA-256 over the facts and over the name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
-        digest.update(repr((name, _kind(tensors[name]))).encode())
+        digest.update(repr((name, _type_and_shape(tensors[name]))).encode())
         digest.update(tensors[name].reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
