@@ -19,8 +19,7 @@ from lddr.data import as_resolution
 from lddr.data.dataset import Dataset, datasets
 from lddr.data.in_memory import arranged, as_images, pictures_of
 from lddr.data.load import as_dataset, indexed, load_dataset, own_size
-from lddr.data.own_images import prepared
-from lddr.data.pictures import Preparation, as_bytes, as_hex
+from lddr.data.pictures import Preparation, as_bytes, as_hex, prepared
 from lddr.errors import UserError
 from lddr.files import reading_untrusted
 from lddr.hardware import OnLog, chosen_device

@@ -56,7 +56,7 @@ ARRAYS = {
 @pytest.mark.parametrize("kind", ARRAYS)
 def test_an_array_is_treated_as_a_folder_of_the_same_pictures(tmp_path, monkeypatch, kind, fit, background):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(in_memory, "CHUNK", 1)  # one image at a time
+    monkeypatch.setattr(in_memory, "PART_BYTES", 1)  # one image at a time
     (tmp_path / "pictures").mkdir()
     for number, image in enumerate(ARRAYS[kind]):
         Image.fromarray(image).save(tmp_path / "pictures" / f"{number:02}.png")
@@ -126,8 +126,8 @@ def test_an_array_takes_no_more_than_twice_its_size(arranged):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     kept = dataset.images(0).size * len(dataset)
-    assert images.nbytes + most < 2 * images.nbytes + in_memory.CHUNK
-    assert most < kept + 4 * in_memory.CHUNK
+    assert images.nbytes + most < 2 * images.nbytes + in_memory.PART_BYTES
+    assert most < kept + 4 * in_memory.PART_BYTES
 
 
 MAPPED = np.random.default_rng(0).integers(256, size=(300, 16, 24, 3), dtype=np.uint8)

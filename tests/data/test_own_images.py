@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from lddr.data import own_images
+from lddr.data import pictures
 from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -184,7 +184,7 @@ def test_npy_files_that_are_no_pictures_are_refused(tmp_path, array, sentence):
 
 def test_an_npy_picture_of_too_many_pixels_is_not_read(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.zeros((300, 300), np.uint8))
-    monkeypatch.setattr(own_images, "MOST_PIXELS", 300 * 300 - 1)
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 300 * 300 - 1)
     with pytest.raises(UserError, match=r"a\.npy has 300x300 pixels; make it smaller"):
         load_dataset(str(tmp_path))
 
@@ -467,7 +467,7 @@ def test_a_picture_that_another_program_would_draw_is_none(tmp_path):
 
 def test_a_picture_of_too_many_pixels_is_not_decoded(tmp_path, monkeypatch):
     flat(tmp_path, "a.png", (0, 0, 0), size=(300, 300))
-    monkeypatch.setattr(own_images, "MOST_PIXELS", 300 * 300 - 1)
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 300 * 300 - 1)
     with pytest.raises(UserError, match=r"a\.png has 300x300 pixels; make it smaller"):
         load_dataset(str(tmp_path))
 

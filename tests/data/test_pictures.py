@@ -10,7 +10,6 @@ from lddr.data.pictures import (
     as_hex,
     background_for,
     natural_size,
-    reading_of,
     stretched,
     visible_brightness,
 )
@@ -157,15 +156,17 @@ def test_colours_have_one_name_and_mistakes_a_sentence():
 def test_what_is_done_is_said_where_it_matters():
     square, both = [(20, 20), (30, 30)], [(20, 20), (30, 40)]
     plain = "3 pictures of 20x20 to 30x30 pixels are read at 16x16 in grey"
-    assert reading_of(3, square, Preparation((16, 16, 1))) == plain
-    said = reading_of(3, both, Preparation((16, 16, 3), "crop").on(WHITE))
+    assert Preparation((16, 16, 1)).describe(3, square) == plain
+    said = Preparation((16, 16, 3), "crop").on(WHITE).describe(3, both)
     assert "at 16x16 in colour; those that are not square are cropped (set fit to pad or stretch instead)" in said
     assert said.endswith("; transparent parts become white (set background for another colour)")
-    wide = reading_of(2, [(96, 48)], Preparation((48, 96, 3)))
+    wide = Preparation((48, 96, 3)).describe(2, [(96, 48)])
     assert wide == "2 pictures of 96x48 pixels are read at 96x48 (resolution 48x96) in colour"
-    assert reading_of(2, [(90, 48), (96, 48)], Preparation((48, 96, 3))).endswith(
-        "; those of another aspect ratio are padded (set fit to crop or stretch instead)"
+    assert (
+        Preparation((48, 96, 3))
+        .describe(2, [(90, 48), (96, 48)])
+        .endswith("; those of another aspect ratio are padded (set fit to crop or stretch instead)")
     )
-    large = reading_of(1, [(4000, 3000)], Preparation((384, 512, 3)))
+    large = Preparation((384, 512, 3)).describe(1, [(4000, 3000)])
     assert large.endswith("at 512x384 (resolution 384x512) in colour, since images have sides of 8 to 512 pixels")
-    assert "become" not in reading_of(3, both, Preparation.of((16, 16, 3), "crop", "white"))
+    assert "become" not in Preparation.of((16, 16, 3), "crop", "white").describe(3, both)

@@ -12,7 +12,7 @@ import numpy as np
 
 from lddr.data import array_files as conversion
 from lddr.data.dataset import Dataset
-from lddr.data.own_images import OwnImages
+from lddr.data.pictures import OwnImages
 from lddr.metrics.evaluate import read_codes
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader

@@ -22,8 +22,7 @@ from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import cars3d, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import HDF5, Shapes3D
-from lddr.data.own_images import OwnImages
-from lddr.data.pictures import Preparation
+from lddr.data.pictures import OwnImages, Preparation
 from lddr.explorer.pictures import from_upload
 from tests.fuzz.array_readers import GENERATOR, at, damaged_npy, damaged_npz, looked_at, npy, npz, pixels
 from tests.fuzz.mutations import mutated

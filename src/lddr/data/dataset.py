@@ -19,53 +19,83 @@ Images = NDArray[np.uint8]  # (images, height, width, channels), 0 … 255
 
 
 class Dataset(ABC):
-    """Images that can be looked up by number, with the factors behind them in `space`."""
+    """Images by number, and the factors of variation behind them in `space`.
+
+    Subclasses define `space`, `image_shape` and `images`. `dataset[numbers]` returns images (uint8, channels last) and
+    factor values; `dataset.torch()` is the same dataset for a `DataLoader`.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> circles = lddr.load_dataset("circles")
+    >>> images, factors = circles[[0, 5, 9]]
+    >>> images.shape, factors.shape
+    ((3, 64, 64, 1), (3, 2))
+    >>> circles.batch(seed=0, step=7, size=16).dtype
+    dtype('float32')
+    """
 
     name: str
     title: str  # as people write it, in figures and tables
     origin: str  # where the images come from: "drawn", "official files", "your own"
-    needs_files: ClassVar[bool] = False  # whether there is nothing to see without files that come from elsewhere
+    needs_files: ClassVar[bool] = False  # whether there are no images without files that come from elsewhere
     space: FactorSpace
     image_shape: tuple[int, int, int]  # height, width, channels
     path: str | None = None  # of own images that were read from a folder or a file: where that is, absolute
-    is_fixed: ClassVar[bool] = True  # whether training draws nothing but image numbers: no colours, no other positions
+    is_fixed: ClassVar[bool] = True  # whether training draws only image numbers: no colours, no other positions
     preparation: "Preparation | None" = None  # how pictures of a user's own became these images
     reading: str | None = None  # the same in a sentence
 
     @abstractmethod
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
-        """The images with these numbers, (count,) → (count, height, width, channels).
+        """Return the images with these numbers.
 
-        The generator decides what is neither factor nor hidden factor (a random colour, noise); datasets without
-        such chance ignore it, and without a generator the others use a fixed one.
+        Parameters
+        ----------
+        indices
+            Image numbers, of shape (count,).
+        generator
+            Decides everything random that is no factor (a colour, noise). Datasets without anything random ignore it;
+            the others use a fixed one by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            uint8 of shape (count, height, width, channels).
         """
 
     @classmethod
     def why_missing(cls) -> str | None:
-        """How to get the files of this dataset; None when they are here, or none are needed."""
+        """Say how to get the files of this dataset; None if they are here, or none are needed."""
         return None
 
     def content(self) -> str | None:
-        """A checksum of all images and factors, where they could change unnoticed otherwise."""
+        """Return a checksum of all images and factors, where they could change unnoticed otherwise."""
         return None
 
     def draw(self, generator: np.random.Generator, count: int) -> Images:
-        """Images drawn at random, as training sees them."""
+        """Return images drawn at random, as in training."""
         return self.images(self.space.sample(generator, count), generator)
 
     def batch(self, seed: int, step: int, size: int) -> NDArray[np.float32]:
-        """Training batch number `step`, as floats in [0, 1]: a function of (seed, step) and of nothing else."""
+        """Return training batch number `step`, as floats in [0, 1]: a function of (seed, step) and of nothing else."""
         return as_floats(self.draw(stream(seed, "batch", step), size))
 
     def torch(self) -> "TorchDataset":
-        """A map-style torch `Dataset` of (image, factors): floats in [0, 1], (channels, height, width), and int64."""
+        """Return a map-style torch `Dataset` of (image, factors).
+
+        Images are floats in [0, 1] of shape (channels, height, width), factors int64.
+        """
         from lddr.data.torch_dataset import TorchDataset
 
         return TorchDataset(self)
 
     def __getitem__(self, index: Any) -> tuple[Images, Indices]:
-        """Images and factors by number, slice or array of numbers; what is random in an image depends on its number."""
-        numbers = self._numbers(index)
+        """Return images and factors by number, slice or array; everything random depends on an image's number."""
+        if isinstance(index, slice):
+            numbers = np.arange(*index.indices(len(self)), dtype=np.int64)
+        else:
+            numbers = self._numbers(index)
         if self.is_fixed or not numbers.size:
             images = self.images(numbers.ravel())
         else:
@@ -73,8 +103,6 @@ class Dataset(ABC):
         return images.reshape(*numbers.shape, *self.image_shape), self.space.factors_of(numbers)
 
     def _numbers(self, index: Any) -> Indices:
-        if isinstance(index, slice):
-            return np.arange(*index.indices(len(self)), dtype=np.int64)
         numbers = np.asarray(index)
         if numbers.dtype == bool and numbers.shape == (len(self),):
             return np.flatnonzero(numbers)
@@ -98,27 +126,27 @@ for _variant in ("", "color_", "noisy_"):
 
 
 def stream(seed: int, purpose: str, *position: int) -> np.random.Generator:
-    """The random generator for one purpose at one position (a step, say): independent of all others, stateless."""
+    """Return the random generator for one purpose at one position (a step, say), independent of all others."""
     key = (zlib.crc32(purpose.encode()), *position)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def as_floats(images: Images) -> NDArray[np.float32]:
-    """0 … 255 → [0, 1] in float32."""
+    """Scale 0 … 255 to [0, 1] in float32."""
     floats = images.astype(np.float32)
     floats *= np.float32(1 / 255)
     return floats
 
 
 def content_of(space: FactorSpace, checksum: int) -> str:
-    """A checksum of images, extended by the factors of all of them."""
+    """Extend a checksum of images by the factors of all of them."""
     return f"{zlib.crc32(space.content(), checksum):08x}"
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:
-    """What tells one dataset from another: its factors and shape, and a checksum of a few of its images.
+    """Return what identifies a dataset: its factors and shape, and a checksum of a few of its images.
 
-    Of own images, which may change, there is a checksum of all that a score depends on too ("content").
+    Your own images, which may change, have a checksum of everything that a score depends on, too ("content").
     """
     shown = dataset.images(dataset.space.sample(stream(0, "identity"), 16), stream(0, "identity"))
     return {

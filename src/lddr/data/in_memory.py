@@ -1,9 +1,14 @@
-"""Arrays of images, in memory or mapped from a file."""
+"""Images from Python: arrays in memory or mapped from a file, torch datasets and loaders, and other iterables.
+
+Torch is never imported here: its objects are recognised by their methods.
+"""
 
 import hashlib
+import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,28 +16,35 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
 from lddr.arrays import as_array
+from lddr.console import LONG, TaskBars, say
 from lddr.data import allowed_size, as_resolution, within
-from lddr.data.array_files import MappedImages, converted
+from lddr.data.array_files import MappedImages, Rows, converted, spooled
 from lddr.data.dataset import Dataset, Images, as_floats, content_of
 from lddr.data.factors import FactorSpace, FactorTable
 from lddr.data.pictures import (
     AUTO,
+    GREY_MODES,
+    Bytes,
     Preparation,
     arrangement,
     as_bytes,
     as_floats_in_range,
-    as_picture,
+    as_pil,
     channels_of,
-    reading_of,
 )
 from lddr.errors import UserError
 
-CHUNK = 16 << 20  # bytes of an array that are looked at together
-VERSION = 1  # of what becomes of a memory map: another one makes the cached arrays anew
+PART_BYTES = 16 << 20  # of an array that are converted together
+VERSION = 1  # of the conversion of a memory map: another one makes the cached arrays anew
+MOST_IN_MEMORY = 2 << 30  # bytes of the images of a map-style dataset that are kept in memory; more go into a file
+MOST_OF_ITERABLE = 4 << 30  # bytes that are read from an iterable, which has no index to read them by
+LOOKED_AT = 64  # items that decide on size, channels and background
+ITEMS_AT_ONCE = 512
+LABEL = "label"
 
 
 def arranged(images: ArrayLike) -> NDArray:
-    """Images with the channels last, wherever they were, → (count, height, width, 1, 3 or 4 channels); no copy."""
+    """Return images with the channels last, wherever they were, without a copy: (count, height, width, channels)."""
     given = as_array(images)
     found = arrangement(given.shape)
     if found is None:
@@ -41,7 +53,7 @@ def arranged(images: ArrayLike) -> NDArray:
 
 
 def as_images(images: ArrayLike, shape: tuple[int, int, int]) -> NDArray[np.float32]:
-    """Images of this shape as floats in [0, 1], with the channels last if there, or first."""
+    """Return images of this shape, channels first or last, as floats in [0, 1] with the channels last."""
     given = as_array(images)
     array = arranged(given)
     if array.shape[1:] != shape:
@@ -50,11 +62,27 @@ def as_images(images: ArrayLike, shape: tuple[int, int, int]) -> NDArray[np.floa
 
 
 class ArrayDataset(Dataset):
-    """An array of images, with or without a factor space, called after its content.
+    """An array of images, with or without a factor space, named after its content.
 
-    They keep their size unless a resolution is given, or have the nearest one that images may have; `fit` and
-    `background` are those of `load_dataset`. A memory map stays in its file: one that has to be converted is written
-    into the cache. Of other arrays it holds a copy in bytes, and takes no other memory on the way.
+    Images keep their size unless a resolution is given, or get the nearest one that images may have. A memory map stays
+    in its file: one that has to be converted is written into the cache. Of other arrays the dataset holds a copy in
+    bytes, and takes no other memory on the way.
+
+    Parameters
+    ----------
+    images
+        An array or tensor of shape (count, height, width), (count, height, width, channels) or (count, channels,
+        height, width), in bytes or in floats from 0 to 1.
+    space
+        The factors of the images.
+    resolution, fit, background
+        Those of `lddr.load_dataset`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ArrayDataset(np.zeros((100, 32, 32), np.uint8)).image_shape
+    (32, 32, 1)
     """
 
     origin = "your own"
@@ -74,20 +102,23 @@ class ArrayDataset(Dataset):
         size = allowed_size(resolution or within(as_resolution(height, width)))
         wanted = Preparation.of((*size, channels_of(channels == 1, background)), fit, background)
         preparation = wanted.seeing(pictures_of(array))
-        rows = _in_file(array, preparation) if _mapping(array) is not None else _copied(array, preparation)
+        mapping = _mapping(array)
+        rows = _copied(array, preparation) if mapping is None else _in_file(array, mapping, preparation)
         self._keep(rows, preparation, [(width, height)], space)
 
     @classmethod
-    def of_rows(
-        cls,
-        rows: NDArray | MappedImages,
-        preparation: Preparation,
-        sizes: Iterable[tuple[int, int]],
-        space: FactorSpace | None = None,
-    ) -> "ArrayDataset":
-        """Images that are prepared already, not copied; `sizes` are those they had before."""
+    def of_items(cls, items: "Items", factors: Any, size: tuple[int, int], fit: str | None, background: str) -> Dataset:
+        """Read all items; their own labels are the factors if `factors` is True."""
+        from lddr.data.columns import factor_table_of
+
+        preparation = items.preparation(size, fit, background)
+        rows, columns = items.read(preparation, with_labels=factors is True)
+        if factors is None and items.has_labels and not items.quiet:
+            say("the labels of this dataset are not used; factors=True takes them")
+        table = columns if factors is True else factors
         dataset = cls.__new__(cls)
-        dataset._keep(rows, preparation, sizes, space)
+        space = None if table is None else factor_table_of(table, len(items))
+        dataset._keep(rows, preparation, items.all_sizes, space)
         return dataset
 
     def _keep(
@@ -97,12 +128,13 @@ class ArrayDataset(Dataset):
         sizes: Iterable[tuple[int, int]],
         space: FactorSpace | None,
     ) -> None:
+        """Take prepared images, which had these sizes before."""
         count = len(rows)
         if space is not None and space.size != count:
             raise UserError(f"there are {count} images, but factors of {space.size}; give one row for each image")
         self.space = space or FactorTable((), np.zeros((count, 0), np.int64))
         self.preparation, self.image_shape, self._rows = preparation, preparation.shape, rows
-        self.reading = reading_of(count, sizes, preparation)
+        self.reading = preparation.describe(count, sizes)
         digest = hashlib.sha256()
         for part in rows.parts() if isinstance(rows, MappedImages) else [rows]:
             digest.update(part.data)
@@ -121,6 +153,19 @@ class ArrayDataset(Dataset):
         return content_of(self.space, checksum)
 
 
+def pictures_of(array: NDArray) -> Iterator[Image.Image]:
+    """Yield the pictures of an array (count, height, width, channels) that can be transparent: all or none."""
+    if array.shape[3] == 4:
+        yield from (as_pil(image) for _, part in _parts(array) for image in as_bytes(part))
+
+
+def _parts(array: NDArray) -> Iterator[tuple[int, NDArray]]:
+    """Yield the images a few at a time, with the number of the first."""
+    step = max(1, PART_BYTES // max(1, array[0].size * 8))
+    for first in range(0, len(array), step):
+        yield first, array[first : first + step]
+
+
 def _copied(array: NDArray, preparation: Preparation) -> NDArray[np.uint8]:
     rows = np.empty((len(array), *preparation.shape), np.uint8)
     for first, part in _parts(array):
@@ -128,25 +173,8 @@ def _copied(array: NDArray, preparation: Preparation) -> NDArray[np.uint8]:
     return rows
 
 
-def _in_file(array: NDArray, preparation: Preparation) -> MappedImages:
-    """The images of a memory map where they lie, if they lie there as they should be; else converted."""
-    mapping, shape = _mapping(array), (len(array), *preparation.shape)
-    is_ready = array.shape == shape and array.dtype == np.uint8 and array.flags.c_contiguous
-    if mapping is not None and mapping.filename and mapping.mode != "c" and is_ready:  # what "c" changes is in no file
-        offset = mapping.offset + array.ctypes.data - mapping.ctypes.data
-        return MappedImages(Path(mapping.filename), shape, offset)
-    digest = hashlib.sha256(repr((array.shape, array.dtype.str, preparation)).encode())
-    for _, part in _parts(array):
-        digest.update(np.ascontiguousarray(part).data)
-
-    def chunks() -> Iterator[Images]:
-        yield from (preparation.of_images(as_bytes(part)) for _, part in _parts(array))
-
-    return converted(f"array-{digest.hexdigest()[:16]}", (), VERSION, shape, chunks)
-
-
 def _mapping(array: Any) -> np.memmap | None:
-    """The memory map that an array is, or is a view of."""
+    """Return the memory map that an array is, or is a view of."""
     found = None
     while isinstance(array, np.ndarray):
         found = array if isinstance(array, np.memmap) else found
@@ -154,14 +182,223 @@ def _mapping(array: Any) -> np.memmap | None:
     return found
 
 
-def pictures_of(array: NDArray) -> Iterator[Image.Image]:
-    """Those of an array (count, height, width, channels) that can be transparent: all or none."""
-    if array.shape[3] == 4:
-        yield from (as_picture(image) for _, part in _parts(array) for image in as_bytes(part))
+def _in_file(array: NDArray, mapping: np.memmap, preparation: Preparation) -> MappedImages:
+    """Map the images of a memory map in place if they need no preparation; else convert them."""
+    shape = (len(array), *preparation.shape)
+    is_ready = array.shape == shape and array.dtype == np.uint8 and array.flags.c_contiguous
+    if mapping.filename and mapping.mode != "c" and is_ready:  # changes in mode "c" are in no file
+        offset = mapping.offset + array.ctypes.data - mapping.ctypes.data
+        return MappedImages(Path(mapping.filename), shape, offset)
+    digest = hashlib.sha256(repr((array.shape, array.dtype.str, preparation)).encode())
+    for _, part in _parts(array):
+        digest.update(np.ascontiguousarray(part).data)
+    name = f"array-{digest.hexdigest()[:16]}"
+    return converted(
+        name, (), VERSION, shape, lambda: (preparation.of_images(as_bytes(part)) for _, part in _parts(array))
+    )
 
 
-def _parts(array: NDArray) -> Iterator[tuple[int, NDArray]]:
-    """The images a few at a time, with the number of the first."""
-    step = max(1, CHUNK // max(1, array[0].size * 8))
-    for first in range(0, len(array), step):
-        yield first, array[first : first + step]
+class Items:
+    """The items of a map-style dataset: an image, (image, label, …) or a dict with "image".
+
+    Images are PIL pictures, or arrays or tensors of shape (height, width[, channels]) or (channels, height, width) in
+    bytes or in floats from 0 to 1. They are read once, in order.
+    """
+
+    def __init__(self, dataset: Any, quiet: bool = False) -> None:
+        self._dataset, self.quiet = dataset, quiet
+        if not len(dataset):
+            raise UserError("there are no images to learn from")
+        few = np.unique(np.linspace(0, len(dataset) - 1, LOOKED_AT).astype(int)).tolist()
+        self._few = [self._item(number)[0] for number in few]
+        self.sizes = [(image.shape[1], image.shape[0]) for image in self._few]
+        self.all_sizes = set(self.sizes)
+        self.has_labels = bool(_split_item(dataset[0])[1])
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def _item(
+        self, number: int, preparation: Preparation | None = None, columns: dict[str, list[Any]] | None = None
+    ) -> tuple[Bytes, tuple[int, int]]:
+        """Return an image, prepared if a preparation is given, and its size; its labels are appended to the columns."""
+        try:
+            image, labels = _split_item(self._dataset[number])
+            pixels = _pixels(image)
+            size = (pixels.shape[1], pixels.shape[0])
+            if columns is not None:
+                _append_labels(columns, number, labels)
+            if preparation is None:
+                return pixels, size
+            if preparation.shape[2] == 1 and pixels.shape[2] != 1:
+                raise UserError("it is in colour and others are grey; convert all of them in the dataset")
+            return preparation.of_images(pixels[np.newaxis])[0], size
+        except UserError as error:
+            raise UserError(f"item {number} of the dataset: {error}") from error
+
+    def preparation(self, size: tuple[int, int], fit: str | None, background: str) -> Preparation:
+        """Return how images get this height and width."""
+        channels = channels_of(all(image.shape[2] == 1 for image in self._few), background)
+        transparent = (as_pil(image) for image in self._few if image.shape[2] == 4)
+        return Preparation.of((*size, channels), fit, background).seeing(transparent)
+
+    def read(self, preparation: Preparation, with_labels: bool) -> tuple[NDArray | MappedImages, dict[str, list[Any]]]:
+        """Return all images, and with labels a column of values for each of their factors."""
+        shape = (len(self), *preparation.shape)
+        columns: dict[str, list[Any]] = {}
+        chunks = self._chunks(preparation, columns if with_labels else None)
+        if np.prod(shape, dtype=np.int64) > MOST_IN_MEMORY:
+            return spooled(shape, chunks), columns
+        rows, first = np.empty(shape, np.uint8), 0
+        for chunk in chunks:
+            rows[first : first + len(chunk)] = chunk
+            first += len(chunk)
+        return rows, columns
+
+    def _chunks(self, preparation: Preparation, columns: dict[str, list[Any]] | None) -> Iterator[Rows]:
+        with TaskBars(self.quiet) as bars, bars.task(f"reading {len(self):,} images (once)", len(self)) as advance:
+            for first in range(0, len(self), ITEMS_AT_ONCE):
+                numbers = range(first, min(first + ITEMS_AT_ONCE, len(self)))
+                images, sizes = zip(*(self._item(number, preparation, columns) for number in numbers), strict=True)
+                self.all_sizes.update(sizes)
+                yield np.stack(images)
+                advance(len(numbers))
+
+
+class ReadOnce:
+    """The items of an iterable, kept in memory as a map-style dataset."""
+
+    def __init__(self, iterable: Iterable[Any], quiet: bool = False) -> None:
+        self._bytes, self._labels = bytearray(), list[Any]()
+        self._shape: tuple[int, int, int] | None = None
+        begun = due = perf_counter()
+        for item in _single_items(iterable):
+            image, labels = _split_item(item)
+            self._append(_pixels(image))
+            self._labels.append(labels)
+            if (now := perf_counter()) > due + LONG and not quiet:
+                due = now
+                say(f"reading images: {len(self):,} after {now - begun:.0f} s")
+
+    def _append(self, pixels: Bytes) -> None:
+        self._shape = self._shape or pixels.shape
+        if pixels.shape != self._shape:
+            sizes = " and ".join("x".join(map(str, shape)) for shape in (self._shape, pixels.shape))
+            raise UserError(f"images of an iterable must have one shape, not {sizes}; resize them, or give a Dataset")
+        if len(self._bytes) + pixels.nbytes > MOST_OF_ITERABLE:
+            most = f"{MOST_OF_ITERABLE / 1e9:.1f} GB"
+            cure = "give a map-style Dataset, a memory map, or the path of a folder or an .npy file instead"
+            raise UserError(f"an iterable may have {most} of images in bytes, this one has more; {cure}")
+        self._bytes += np.ascontiguousarray(pixels).data
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, number: int) -> Any:
+        size = len(self._bytes) // len(self)
+        pixels = np.frombuffer(self._bytes, np.uint8, size, number * size).reshape(self._shape)
+        labels = self._labels[number]
+        return {"image": pixels} | labels if isinstance(labels, dict) else (pixels, *labels)
+
+
+def as_items(given: Any, quiet: bool = False) -> Items | None:
+    """Return the items of a torch dataset or loader, or of another iterable, which is read once; None for others."""
+    is_array = any(hasattr(given, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
+    if is_array or isinstance(given, str | bytes | Mapping | list | tuple):
+        return None
+    tell = (lambda sentence: None) if quiet else say
+    if _is_map_style(given):
+        return Items(given, quiet)
+    if _is_map_style(getattr(given, "dataset", None)):
+        tell(
+            "only the dataset of this DataLoader is used: lddr draws its own batches, so that runs resume exactly, "
+            "and ignores the loader's batch_size, shuffle, sampler and collate_fn (give a Subset for some images)"
+        )
+        return Items(given.dataset, quiet)
+    if not hasattr(given, "__iter__"):
+        return None
+    tell("these images are read once and kept in memory; to resume a run, give the same images in the same order")
+    return Items(ReadOnce(given, quiet), quiet)
+
+
+def _is_map_style(given: Any) -> bool:
+    """Return whether there are items by number; torch's iterable datasets only inherit `__getitem__`."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(given, torch.utils.data.IterableDataset):
+        return False
+    return hasattr(given, "__len__") and hasattr(given, "__getitem__")
+
+
+def _split_item(item: Any) -> tuple[Any, Any]:
+    """Return the image of an item, and its labels: a dict or a tuple."""
+    if isinstance(item, Mapping):
+        if "image" not in item:
+            raise UserError(f"a dict needs the key 'image', this one has {', '.join(map(repr, item)) or 'none'}")
+        return item["image"], {name: value for name, value in item.items() if name != "image"}
+    if isinstance(item, tuple | list) and item:
+        return item[0], tuple(item[1:])
+    return item, ()
+
+
+def _pixels(image: Any) -> Bytes:
+    """Return a PIL picture, an array or a tensor as (height, width, 1, 3 or 4 channels)."""
+    if isinstance(image, Image.Image):
+        if image.mode not in GREY_MODES or image.has_transparency_data:
+            image = image.convert("RGBA" if image.has_transparency_data else "RGB")
+        elif image.mode == "1":
+            image = image.convert("L")
+    array = as_array(image)[np.newaxis]
+    found = arrangement(array.shape)
+    if found is None:
+        raise UserError(
+            f"expected an image (height, width[, channels]) or (channels, height, width), got {array.shape[1:]}"
+        )
+    return as_bytes(found[1](array))[0]
+
+
+def _single_items(iterable: Iterable[Any]) -> Iterator[Any]:
+    """Yield one item after the other; the first decides whether they come in batches."""
+    is_batch: bool | None = None
+    for item in iterable:
+        image, labels = _split_item(item)
+        if isinstance(image, Image.Image):
+            yield item
+            continue
+        images = as_array(image)
+        if is_batch is None:
+            is_batch = images.ndim == 4 or (images.ndim == 3 and arrangement((1, *images.shape)) is None)
+        if not is_batch:
+            yield item
+        elif isinstance(labels, Mapping):
+            yield from (
+                {"image": one} | {name: value[i] for name, value in labels.items()} for i, one in enumerate(images)
+            )
+        else:
+            yield from ((one, *(value[i] for value in labels)) for i, one in enumerate(images))
+
+
+def _append_labels(columns: dict[str, list[Any]], number: int, labels: Any) -> None:
+    """Add the labels of one item to the columns of all items before it."""
+    if isinstance(labels, Mapping):
+        named = {name: value for key, values in labels.items() for name, value in _single_labels(str(key), values)}
+    else:
+        values = [value for each in labels for _, value in _single_labels(LABEL, each)]
+        named = {LABEL if len(values) == 1 else f"factor {place}": value for place, value in enumerate(values)}
+    if number == 0:
+        columns |= {name: [] for name in named}
+    if not named or named.keys() != columns.keys():
+        raise UserError(
+            f"its labels are {', '.join(named) or 'missing'}; give every item the same labels, or no factors"
+        )
+    for name, value in named.items():
+        columns[name].append(value)
+
+
+def _single_labels(name: str, values: Any) -> list[tuple[str, Any]]:
+    """Return one label, or those of a vector, with their names."""
+    array = as_array(values)
+    if array.ndim == 0:
+        return [(name, array.item())]
+    if array.ndim > 1:
+        raise UserError(f"{name} has the shape {array.shape}; labels are numbers, words or vectors of them")
+    return [(f"{name} {place}", value) for place, value in enumerate(array.tolist())]

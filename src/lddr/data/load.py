@@ -5,25 +5,24 @@ import posixpath
 from pathlib import Path
 from typing import Any
 
-from lddr.console import say
 from lddr.data import allowed_size, height_and_width
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.errors import UserError
 
-WARM = 64  # batches
+WARM_BATCHES = 64
 
 
 def load_dataset(
     name: str, resolution: int | str | None = None, fit: str | None = "pad", background: str = "auto"
 ) -> Dataset:
-    """The dataset called `name`, or the images of the folder, .npz or .npy file `name`.
+    """Load a dataset by name, or your own images from a folder, an .npz or an .npy file.
 
     Parameters
     ----------
     name
         A name from `lddr data list`, or a path.
     resolution
-        Pixels per side, or "HEIGHTxWIDTH". Without it datasets have their own; your own images keep their size, up to
+        Pixels per side, or "HEIGHTxWIDTH". By default datasets have their own; your own images keep their size, up to
         512 pixels a side, and pictures of several sizes become squares of up to 64.
     fit
         How your own pictures get another aspect ratio: `pad`, `crop` or `stretch`. `legacy`, or None, prepares them as
@@ -32,9 +31,29 @@ def load_dataset(
     background
         The colour behind transparent pictures of your own, and around padded ones: a name or #rrggbb. `auto` takes
         black or white, whichever shows the pictures better, and pads with the colour of each picture's edge.
+
+    Returns
+    -------
+    Dataset
+        Images by number, and their factors.
+
+    Raises
+    ------
+    UserError
+        If there is no such dataset, or its files are missing or damaged; the message says what to do.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> dataset = lddr.load_dataset("circles", resolution=32)
+    >>> len(dataset), dataset.image_shape, dataset.space.names
+    (1600, (32, 32, 1), ('x', 'y'))
+    >>> image, factors = dataset[41]
+    >>> factors
+    array([1, 1])
     """
     if is_path(name):
-        from lddr.data.own_images import OwnImages
+        from lddr.data.pictures import OwnImages
 
         dataset = OwnImages(Path(_expanded(name)), resolution, fit, background)
         dataset.path = absolute(name)
@@ -58,7 +77,7 @@ def as_dataset(
     background: str = "auto",
     quiet: bool = False,
 ) -> Dataset:
-    """Images of any kind as a dataset.
+    """Return images of any kind as a dataset.
 
     Parameters
     ----------
@@ -73,7 +92,7 @@ def as_dataset(
     resolution, fit, background
         Those of `load_dataset`.
     quiet
-        Say nothing about how the images are read.
+        Print nothing about how the images are read.
     """
     images = indexed(given, quiet)
     if isinstance(images, str | Dataset):
@@ -81,19 +100,12 @@ def as_dataset(
             raise UserError("factors are labels of an array of images; put those of a folder into its factors.csv")
         return images if isinstance(images, Dataset) else load_dataset(images, resolution, fit, background)
     from lddr.data.columns import factor_table_of
-    from lddr.data.in_memory import ArrayDataset
-    from lddr.data.items import Items
+    from lddr.data.in_memory import ArrayDataset, Items
     from lddr.data.pictures import natural_size
 
     if isinstance(images, Items):
         size = allowed_size(resolution or natural_size(images.sizes))
-        preparation = images.preparation(size, fit, background)
-        rows, columns = images.read(preparation, with_labels=factors is True, quiet=quiet)
-        if factors is None and images.has_labels and not quiet:
-            say("the labels of this dataset are not used; factors=True takes them")
-        table = columns if factors is True else factors
-        space = None if table is None else factor_table_of(table, len(images))
-        return ArrayDataset.of_rows(rows, preparation, images.all_sizes, space)
+        return ArrayDataset.of_items(images, factors, size, fit, background)
     if factors is True:
         raise UserError("an array has no labels of its own; give them as factors")
     space = None if factors is None else factor_table_of(factors, len(images) if images.ndim else 0)
@@ -101,32 +113,28 @@ def as_dataset(
 
 
 def indexed(given: Any, quiet: bool = False) -> Any:
-    """What `as_dataset` takes, in a form that can be asked for its size and read again: iterables are read here."""
-    if isinstance(given, Path):
-        return str(given)
-    if isinstance(given, str | Dataset):
-        return given
+    """Return what `as_dataset` takes in a form that has a size and can be read again: iterables are read here."""
+    if isinstance(given, str | Path | Dataset):
+        return str(given) if isinstance(given, Path) else given
     from lddr.arrays import as_array
-    from lddr.data.items import Items, as_items
+    from lddr.data.in_memory import Items, as_items
 
     return given if isinstance(given, Items) else as_items(given, quiet) or as_array(given)
 
 
 def as_it_is(name: str) -> UserError:
-    """What to say when somebody wants to prepare the images of a dataset that has a name."""
+    """Return the error for `fit` or `background` of a dataset that has a name."""
     return UserError(f"{name} has images of its own; fit and background are for your own pictures, leave them out")
 
 
 def own_size(given: Any) -> int | str | None:
-    """The resolution that your own images, as `indexed` gives them, have unless one is set; None for other datasets."""
-    from lddr.data.items import Items
-    from lddr.data.pictures import arrangement, natural_size, size_of
+    """Return the default resolution of your own images, as `indexed` returns them; None for other datasets."""
+    from lddr.data.in_memory import Items
+    from lddr.data.pictures import arrangement, natural_size, size_of, source_of
 
     if isinstance(given, str):
         if not is_path(given) or not os.path.exists(_expanded(given)):  # noqa: PTH110 (takes any name)
             return None
-        from lddr.data.own_images import source_of
-
         return natural_size(source_of(Path(_expanded(given))).sizes)
     if isinstance(given, Items):
         return natural_size(given.sizes)
@@ -135,7 +143,7 @@ def own_size(given: Any) -> int | str | None:
 
 
 def one_name(name: str) -> str:
-    """The same name for the same images: ./pics and pics/ are pics, unless that is another dataset or another place."""
+    """Return the same name for the same images: ./pics and pics/ are pics, unless that is another dataset or place."""
     plain = posixpath.normpath(name)
     places = _expanded(name), _expanded(plain)
     is_one = is_path(name) and plain not in datasets and all(map(os.path.exists, places)) and os.path.samefile(*places)  # noqa: PTH121
@@ -143,7 +151,7 @@ def one_name(name: str) -> str:
 
 
 def absolute(name: str) -> str:
-    """The name of a dataset as it is, and a path as it leads to the same images from every folder."""
+    """Return the name of a dataset as it is, and a path as it leads to the same images from every folder."""
     return os.path.abspath(_expanded(name)) if is_path(name) else name  # noqa: PTH100 (takes any name)
 
 
@@ -152,14 +160,14 @@ def _expanded(name: str) -> str:
 
 
 def warmed(dataset: Dataset) -> Dataset:
-    """A dataset that has drawn what it keeps for later: a second of a training, but most of what a few steps take."""
-    for batch in range(WARM):
+    """Return a dataset that has drawn what it caches: a second of a training, but most of the time of a few steps."""
+    for batch in range(WARM_BATCHES):
         dataset.draw(stream(0, "warm", batch), 64)
     return dataset
 
 
 def why_missing(name: str) -> str | None:
-    """How to get a dataset that is not here, None for one that is."""
+    """Say how to get a dataset that is not here; None for one that is."""
     try:
         if not is_path(name):
             return datasets[name].why_missing()
@@ -170,5 +178,5 @@ def why_missing(name: str) -> str | None:
 
 
 def is_path(name: str) -> bool:
-    """Whether a user means their own images, not a dataset of this name."""
+    """Return whether a user means their own images, not a dataset of this name."""
     return "/" in name or name.endswith((".npz", ".npy")) or (name not in datasets and os.path.exists(name))  # noqa: PTH110 (takes any name)

@@ -1,30 +1,53 @@
-"""How a picture becomes an image for a network: upright, opaque, of one size, in eight bits, grey or in colour."""
+"""Your own pictures: a folder, or one .npz or .npy file, and how a picture becomes an image for a network.
+
+Images are upright, opaque, of one size, in eight bits, grey or in colour.
+"""
 
 import math
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+import os
+import re
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import ExifTags, Image, ImageColor, ImageOps
 
-from lddr.data import FITS, LARGEST, SMALLEST, as_resolution, within
+from lddr.data import FITS, LARGEST, SMALLEST, allowed_size, as_resolution, height_and_width, within
+from lddr.data.array_files import MappedImages, NumpyArray, Rows, converted
+from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
+from lddr.data.dataset import Dataset, Images, content_of
 from lddr.errors import UserError, hint
+from lddr.files import reading_untrusted
 
 AUTO = "auto"
 BLACK, WHITE = "#000000", "#ffffff"
-USUAL_SIDES = (16, 32, 64)  # that pictures of several sizes are brought to: the last is the paper's
+BACKGROUNDS = (None, BLACK, WHITE)  # that are chosen automatically, by number in the cache
+USUAL_SIDES = (16, 32, 64)  # pixels: sizes for pictures of several sizes; the last is the paper's
 GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
+LEGACY_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+SUFFIXES = (*LEGACY_SUFFIXES, ".bmp", ".gif", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")  # whatever a file is called; Pillow's others run programs
+MOST_PIXELS = 64_000_000  # a few kilobytes can claim to be a picture of many gigabytes
+DECODED_AT_ONCE = 512  # images
+LEGACY_VERSION, VERSION = 1, 2  # of the preparation: another one makes the cached arrays anew
 Bytes = NDArray[np.uint8]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """What pictures are brought to, and how: their shape, what is done with other aspect ratios, and the colours.
+    """The shape that pictures get, how they get another aspect ratio, and the colours behind and around them.
 
-    `fit` is None for the way of versions that had no such setting: stretched, on black, as stored whatever EXIF says,
-    and the upper eight of sixteen bits.
+    With `fit` None they are prepared as by versions that had no such setting: stretched, on black, as stored whatever
+    EXIF says, and the upper eight of sixteen bits.
     """
 
     shape: tuple[int, int, int]  # height, width, channels
@@ -34,7 +57,7 @@ class Preparation:
 
     @classmethod
     def of(cls, shape: tuple[int, int, int], fit: str | None, background: str) -> "Preparation":
-        """From the settings `fit` and `background`."""
+        """Return the preparation for the settings `fit` and `background`."""
         if fit not in (None, *FITS):
             raise UserError(f"fit must be one of {', '.join(FITS)}, not {fit!r}; {hint(str(fit), FITS)}".rstrip("; "))
         if fit in (None, "legacy"):
@@ -45,16 +68,22 @@ class Preparation:
         return cls(shape, fit, colour, colour)
 
     def on(self, background: str | None) -> "Preparation":
-        """The same with this colour behind transparent pictures, unless there is one."""
+        """Return the same with this colour behind transparent pictures, unless there is one."""
         return replace(self, background=self.background or background)
 
     def seeing(self, pictures: Iterable[Image.Image]) -> "Preparation":
-        """The same with a background that shows these pictures, unless there is one."""
+        """Return the same with a background that shows these pictures, unless there is one."""
         return self if self.background else self.on(background_for(map(visible_brightness, pictures)))
 
     def of_picture(self, picture: Image.Image) -> Bytes:
-        """(height, width, channels)."""
-        picture = _in_eight_bits(picture if self.fit is None else upright(picture), is_legacy=self.fit is None)
+        """Return one prepared picture: (height, width, channels)."""
+        if self.fit is not None:
+            with suppress(Exception):  # Pillow may raise anything on broken EXIF; broken pixels fail again below
+                if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
+                    picture = ImageOps.exif_transpose(picture)
+        if picture.mode.startswith(("I", "F")):
+            values = np.asarray(picture)
+            picture = Image.fromarray((values >> 8).astype(np.uint8) if self.fit is None else stretched(values))
         if picture.has_transparency_data:
             background = self.seeing([picture]).background or BLACK
             picture = Image.alpha_composite(Image.new("RGBA", picture.size, background), picture.convert("RGBA"))
@@ -62,13 +91,13 @@ class Preparation:
         return np.asarray(self._fitted(flat)).reshape(self.shape)
 
     def of_images(self, images: Bytes) -> Bytes:
-        """Those of an array: (count, any height, any width, 1, 3 or 4 channels) → (count, height, width, channels)."""
+        """Prepare an array: (count, any height, any width, 1, 3 or 4 channels) → (count, height, width, channels)."""
         if images.shape[1:] == self.shape:
             return images
-        return np.stack([self.of_picture(as_picture(image)) for image in images])
+        return np.stack([self.of_picture(as_pil(image)) for image in images])
 
     def _fitted(self, picture: Image.Image) -> Image.Image:
-        """Scaled by Pillow's Lanczos filter; a picture of the right size is taken as it is."""
+        """Scale with Pillow's Lanczos filter; a picture of the right size is returned as it is."""
         (height, width, _), (wide, high) = self.shape, picture.size
         if picture.size == (width, height):
             return picture
@@ -86,9 +115,45 @@ class Preparation:
         canvas.paste(picture.resize(size, Image.Resampling.LANCZOS), ((width - size[0]) // 2, (height - size[1]) // 2))
         return canvas
 
+    def describe(self, count: int, sizes: Iterable[tuple[int, int]]) -> str:
+        """Say in a sentence what becomes of so many pictures of these widths and heights."""
+        known = sorted(set(sizes), key=lambda size: (size[0] * size[1], size))
+        height, width, channels = self.shape
+        span = " to ".join(dict.fromkeys(f"{wide}x{high}" for wide, high in (known[0], known[-1])))
+        words = f"{count:,} picture{'s' * (count > 1)} of {span} pixels {'are' if count > 1 else 'is'} read"
+        words += f" at {width}x{height}" + ("" if width == height else f" (resolution {as_resolution(height, width)})")
+        words += f" in {'grey' if channels == 1 else 'colour'}"
+        if len(known) == 1 and not all(SMALLEST <= side <= LARGEST for side in known[0]):
+            words += f", since images have sides of {SMALLEST} to {LARGEST} pixels"
+        if self.fit is None:
+            return f"{words}, as by versions without the setting fit"
+        if any(_inside(size, (width, height)) != (width, height) for size in known):
+            done = {"pad": "padded", "crop": "cropped", "stretch": "stretched"}
+            others = " or ".join(fit for fit in done if fit != self.fit)
+            which = "that are not square" if width == height else "of another aspect ratio"
+            words += f"; those {which} are {done[self.fit]} (set fit to {others} instead)"
+        if self.background not in (None, self.padding):
+            colour = {BLACK: "black", WHITE: "white"}[str(self.background)]
+            words += f"; transparent parts become {colour} (set background for another colour)"
+        return words
+
+
+def _inside(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
+    """Return the largest size (width, height) of the same aspect ratio inside the target."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def _edge(picture: Image.Image, is_tall: bool) -> float | tuple[int, ...]:
+    """Return the median colour of the two edges that touch the padding."""
+    pixels = np.asarray(picture)
+    edges = pixels[:, [0, -1]] if is_tall else pixels[[0, -1]]
+    colour = np.median(edges.reshape(edges.shape[0] * edges.shape[1], -1), axis=0)
+    return tuple(map(int, colour)) if len(colour) > 1 else int(colour[0])
+
 
 def as_hex(colour: str) -> str:
-    """A colour by name, or in any way CSS writes it, as #rrggbb."""
+    """Return a colour, by name or in any way CSS writes it, as #rrggbb."""
     try:
         return "#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(colour)[:3])
     except (ValueError, TypeError, AttributeError) as error:
@@ -96,37 +161,89 @@ def as_hex(colour: str) -> str:
 
 
 def channels_of(are_grey: bool, background: str) -> int:
-    """Grey pictures have one channel, unless they get a background in colour."""
+    """Return 1 for grey pictures, unless they get a background in colour."""
     return 1 if are_grey and (background == AUTO or len({*bytes.fromhex(as_hex(background)[1:])}) == 1) else 3
 
 
-def upright(picture: Image.Image) -> Image.Image:
-    """Rotated as its EXIF says; one whose EXIF cannot be read stays as it is."""
-    with suppress(Exception):  # what untrusted bytes make Pillow raise has no end; pixels that are broken fail again
-        if picture.getexif().get(ExifTags.Base.Orientation, 1) != 1:
-            return ImageOps.exif_transpose(picture)
-    return picture
+def visible_brightness(picture: Image.Image) -> float | None:
+    """Return the mean brightness, 0 … 255, of the visible part of a picture with transparent parts; None for others.
+
+    It is NaN if nothing is visible.
+    """
+    if not picture.has_transparency_data:
+        return None
+    coloured = picture.convert("RGBA")
+    alpha = np.asarray(coloured.getchannel("A"), np.float64)
+    if alpha.min() == 255:
+        return None
+    grey = np.asarray(coloured.convert("RGB").convert("L"), np.float64)
+    return float((grey * alpha).sum() / alpha.sum()) if alpha.any() else math.nan
 
 
-def upright_size(picture: Image.Image) -> tuple[int, int]:
-    """Width and height after rotation; a PNG, which may keep its EXIF behind the pixels, is not decoded for that."""
-    if picture.format == "PNG" and "exif" not in picture.info:
-        return picture.size
-    with suppress(Exception):
-        if picture.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8):
-            return picture.size[::-1]
-    return picture.size
+def background_for(brightness: Iterable[float | None]) -> str | None:
+    """Return black or white, whichever differs more from pictures of this brightness; None if none is transparent."""
+    found = [each for each in brightness if each is not None]
+    visible = [each for each in found if not math.isnan(each)]
+    if not found:
+        return None
+    return WHITE if visible and math.fsum(visible) / len(visible) < 255 / 2 else BLACK
 
 
-def _in_eight_bits(picture: Image.Image, is_legacy: bool) -> Image.Image:
-    if not picture.mode.startswith(("I", "F")):
-        return picture
-    values = np.asarray(picture)
-    return Image.fromarray((values >> 8).astype(np.uint8) if is_legacy else stretched(values))
+def scaled(image: Bytes, side: int) -> Bytes:
+    """Scale with Pillow's Lanczos filter, stretched: (height, width[, channels]) → (side, side, channels)."""
+    whole = image.reshape(*image.shape[:2], -1)
+    return Preparation((side, side, whole.shape[2]), "stretch").of_images(whole[np.newaxis])[0]
+
+
+def natural_size(sizes: Iterable[tuple[int, int]]) -> int | str:
+    """Return the resolution that pictures of these widths and heights get unless one is given.
+
+    If all have one size, it is theirs, or the nearest that images may have. Pictures of several sizes become squares of
+    the usual side that is nearest to their median.
+    """
+    known = sorted(sizes, key=max)
+    width, height = known[0]
+    if len(set(known)) == 1:
+        return within(as_resolution(height, width))
+    median = max(known[len(known) // 2])
+    return min(USUAL_SIDES, key=lambda side: abs(math.log(median / side)))
+
+
+def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
+    """Return the channels, and a function from (n, h, w), (n, h, w, c) or (n, c, h, w) to (n, h, w, c); else None."""
+    if 0 in shape[1:]:
+        return None
+    if len(shape) == 3:
+        return 1, lambda images: images[..., np.newaxis]
+    if len(shape) == 4 and shape[3] in (1, 3, 4):
+        return shape[3], lambda images: images
+    if len(shape) == 4 and shape[1] in (1, 3, 4):
+        return shape[1], lambda images: images.transpose(0, 2, 3, 1)
+    return None
+
+
+def size_of(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return width and height of the images of an array that `arrangement` knows."""
+    is_channels_first = len(shape) == 4 and shape[3] not in (1, 3, 4)
+    return (shape[3], shape[2]) if is_channels_first else (shape[2], shape[1])
+
+
+def as_pil(image: Bytes) -> Image.Image:
+    """Return (height, width, 1, 3 or 4 channels) as a grey, RGB or RGBA picture."""
+    return Image.fromarray(np.ascontiguousarray(image.squeeze(axis=2) if image.shape[2] == 1 else image))
+
+
+def as_bytes(images: NDArray) -> Bytes:
+    """Return 0 … 255 as they are, numbers in [0, 1] scaled to it, sixteen bits stretched image by image."""
+    if images.dtype == np.uint8:
+        return images
+    if images.dtype == np.uint16:
+        return np.stack([stretched(image) for image in images]) if len(images) else images.astype(np.uint8)
+    return np.rint(255 * as_floats_in_range(images)).astype(np.uint8)
 
 
 def stretched(values: NDArray) -> Bytes:
-    """Numbers of more than eight bits from the smallest to the largest of a picture → 0 … 255.
+    """Scale numbers of more than eight bits, from the smallest to the largest of a picture, to 0 … 255.
 
     Floats in [0, 1] keep their meaning, and a picture of one value has none to stretch.
     """
@@ -140,99 +257,8 @@ def stretched(values: NDArray) -> Bytes:
     return np.rint((values.astype(np.float64) - low) * (255 / (high - low))).astype(np.uint8)
 
 
-def as_picture(image: Bytes) -> Image.Image:
-    """(height, width, 1, 3 or 4 channels), grey, RGB or RGBA."""
-    return Image.fromarray(np.ascontiguousarray(image.squeeze(axis=2) if image.shape[2] == 1 else image))
-
-
-def _edge(picture: Image.Image, is_tall: bool) -> float | tuple[int, ...]:
-    """The median colour of the two edges that touch the padding."""
-    pixels = np.asarray(picture)
-    edges = pixels[:, [0, -1]] if is_tall else pixels[[0, -1]]
-    colour = np.median(edges.reshape(edges.shape[0] * edges.shape[1], -1), axis=0)
-    return tuple(map(int, colour)) if len(colour) > 1 else int(colour[0])
-
-
-def visible_brightness(picture: Image.Image) -> float | None:
-    """The mean brightness, 0 … 255, of what is visible of a picture with transparent parts; None for others.
-
-    NaN where nothing is visible.
-    """
-    if not picture.has_transparency_data:
-        return None
-    coloured = picture.convert("RGBA")
-    alpha = np.asarray(coloured.getchannel("A"), np.float64)
-    if alpha.min() == 255:
-        return None
-    grey = np.asarray(coloured.convert("RGB").convert("L"), np.float64)
-    return float((grey * alpha).sum() / alpha.sum()) if alpha.any() else math.nan
-
-
-def background_for(brightness: Iterable[float | None]) -> str | None:
-    """Black or white, whichever pictures of this visible brightness differ from more; None if none is transparent."""
-    found = [each for each in brightness if each is not None]
-    visible = [each for each in found if not math.isnan(each)]
-    if not found:
-        return None
-    return WHITE if visible and math.fsum(visible) / len(visible) < 255 / 2 else BLACK
-
-
-def scaled(image: Bytes, side: int) -> Bytes:
-    """By Pillow's Lanczos filter, stretched: (height, width[, channels]) → (side, side, channels)."""
-    whole = image.reshape(*image.shape[:2], -1)
-    return Preparation((side, side, whole.shape[2]), "stretch").of_images(whole[np.newaxis])[0]
-
-
-def natural_size(sizes: Iterable[tuple[int, int]]) -> int | str:
-    """The resolution that pictures of these widths and heights get unless one is given.
-
-    If all have one size, it is theirs, or the nearest that images may have. Pictures of several sizes become squares of
-    the usual side that is nearest to their median.
-    """
-    known = sorted(sizes, key=max)
-    width, height = known[0]
-    if len(set(known)) == 1:
-        return within(as_resolution(height, width))
-    median = max(known[len(known) // 2])
-    return min(USUAL_SIDES, key=lambda side: abs(math.log(median / side)))
-
-
-def _inside(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
-    """The largest size (width, height) of the same aspect ratio inside the target."""
-    scale = min(target[0] / size[0], target[1] / size[1])
-    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
-
-
-def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
-    """The number of channels, and what brings (n, h, w), (n, h, w, c), (n, c, h, w) to (n, h, w, c); else None."""
-    if 0 in shape[1:]:
-        return None
-    if len(shape) == 3:
-        return 1, lambda images: images[..., np.newaxis]
-    if len(shape) == 4 and shape[3] in (1, 3, 4):
-        return shape[3], lambda images: images
-    if len(shape) == 4 and shape[1] in (1, 3, 4):
-        return shape[1], lambda images: images.transpose(0, 2, 3, 1)
-    return None
-
-
-def size_of(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Width and height of the images of an array that `arrangement` knows."""
-    is_channels_first = len(shape) == 4 and shape[3] not in (1, 3, 4)
-    return (shape[3], shape[2]) if is_channels_first else (shape[2], shape[1])
-
-
-def as_bytes(images: NDArray) -> Bytes:
-    """0 … 255 as they are, numbers in [0, 1] scaled to it, sixteen bits stretched image by image."""
-    if images.dtype == np.uint8:
-        return images
-    if images.dtype == np.uint16:
-        return np.stack([stretched(image) for image in images]) if len(images) else images.astype(np.uint8)
-    return np.rint(255 * as_floats_in_range(images)).astype(np.uint8)
-
-
 def as_floats_in_range(images: NDArray) -> NDArray[np.float32]:
-    """Numbers in [0, 1] in float32."""
+    """Return numbers in [0, 1] as float32; refuse others."""
     if images.dtype.kind in "biuf":
         floats = images.astype(np.float32)
         if np.all((floats >= 0) & (floats <= 1)):
@@ -240,24 +266,230 @@ def as_floats_in_range(images: NDArray) -> NDArray[np.float32]:
     raise UserError("images must be uint8 from 0 to 255 or floats from 0 to 1 (or uint16, which is stretched)")
 
 
-def reading_of(count: int, sizes: Iterable[tuple[int, int]], preparation: Preparation) -> str:
-    """What becomes of so many pictures of these sizes, in a sentence."""
-    known = sorted(set(sizes), key=lambda size: (size[0] * size[1], size))
-    height, width, channels = preparation.shape
-    span = " to ".join(dict.fromkeys(f"{wide}x{high}" for wide, high in (known[0], known[-1])))
-    words = f"{count:,} picture{'s' * (count > 1)} of {span} pixels {'are' if count > 1 else 'is'} read"
-    words += f" at {width}x{height}" + ("" if width == height else f" (resolution {as_resolution(height, width)})")
-    words += f" in {'grey' if channels == 1 else 'colour'}"
-    if len(known) == 1 and not all(SMALLEST <= side <= LARGEST for side in known[0]):
-        words += f", since images have sides of {SMALLEST} to {LARGEST} pixels"
-    if preparation.fit is None:
-        return f"{words}, as by versions without the setting fit"
-    if any(_inside(size, (width, height)) != (width, height) for size in known):
-        done = {"pad": "padded", "crop": "cropped", "stretch": "stretched"}
-        others = " or ".join(fit for fit in done if fit != preparation.fit)
-        which = "that are not square" if width == height else "of another aspect ratio"
-        words += f"; those {which} are {done[preparation.fit]} (set fit to {others} instead)"
-    if preparation.background not in (None, preparation.padding):
-        colour = {BLACK: "black", WHITE: "white"}[str(preparation.background)]
-        words += f"; transparent parts become {colour} (set background for another colour)"
-    return words
+class OwnImages(Dataset):
+    """Images of a folder or of an .npz or .npy file, numbered in the order of their paths or of the array.
+
+    Without a resolution they get the one that `natural_size` returns.
+    """
+
+    origin = "your own"
+
+    def __init__(
+        self, path: Path, resolution: int | str | None = None, fit: str | None = "pad", background: str = AUTO
+    ) -> None:
+        asked = resolution and allowed_size(resolution)
+        is_legacy = fit in (None, "legacy")
+        found = source_of(path, is_legacy)
+        self.name = self.title = path.resolve().stem
+        size = asked or height_and_width(USUAL_SIDES[-1] if is_legacy else natural_size(found.sizes))
+        wanted = Preparation.of((*size, channels_of(found.is_grey, background)), fit, background)
+        self.preparation = wanted if wanted.background else wanted.on(found.background(self.name))
+        self.rows = found.converted(self.name, self.preparation)
+        self.reading = self.preparation.describe(len(self.rows), found.sizes)
+        self.space = factor_table(found.columns(), len(self.rows))
+        self.image_shape = self.preparation.shape
+
+    def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
+        return self.rows.take(indices)
+
+    def content(self) -> str:
+        return content_of(self.space, self.rows.checksum())
+
+
+def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile":
+    """Return the pictures at a path, with nothing but headers read."""
+    if not os.path.exists(path):  # noqa: PTH110 (takes any name)
+        raise UserError(
+            f"{path} does not exist; give a folder of images, an .npz or .npy file, or a name of lddr data list"
+        )
+    if path.is_dir():
+        return PictureFolder(path, is_legacy)
+    if path.suffix not in (".npz", ".npy"):
+        raise UserError(f"{path} is neither a folder of images nor an .npz or .npy file")
+    return ArrayFile(path)
+
+
+class Source(ABC):
+    """Pictures in files, before anything but their headers is read."""
+
+    files: list[Path]
+    sizes: list[tuple[int, int]]  # width and height of every picture, or of all
+    count: int
+    is_grey: bool
+    may_be_transparent: bool
+
+    @abstractmethod
+    def brightness(self) -> Iterator[float | None]:
+        """Yield the visible brightness of every picture with transparent parts."""
+
+    @abstractmethod
+    def chunks(self, preparation: Preparation) -> Iterator[Rows]:
+        """Yield all pictures, a few at a time."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """Return the factors."""
+
+    def background(self, name: str) -> str | None:
+        """Return the colour that shows all of them best, None if none is transparent; it is kept in the cache."""
+        if not self.may_be_transparent:
+            return None
+
+        def choice() -> Iterator[Rows]:
+            yield np.array([[BACKGROUNDS.index(background_for(self.brightness()))]], np.uint8)
+
+        kept = converted(f"own-{_file_name(name)}-background", self.files, VERSION, (1, 1), choice)
+        return BACKGROUNDS[int(kept.take([0])[0, 0]) % len(BACKGROUNDS)]
+
+    def converted(self, name: str, preparation: Preparation) -> MappedImages:
+        """Return all pictures, prepared once and kept in the cache."""
+        how = (VERSION, preparation.fit, preparation.background, preparation.padding)
+        version = LEGACY_VERSION if preparation.fit is None else how
+        label = f"own-{_file_name(name)}-{'x'.join(map(str, preparation.shape))}"
+        return converted(label, self.files, version, (self.count, *preparation.shape), lambda: self.chunks(preparation))
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+class PictureFolder(Source):
+    """The pictures in a folder and below."""
+
+    def __init__(self, folder: Path, is_legacy: bool = False) -> None:
+        self.folder, self.files = folder, _picture_files(folder, is_legacy)
+        self.count = len(self.files)
+        stamps = [(file.lstat().st_mtime_ns, file.lstat().st_size) for file in self.files]
+        headers = _headers(tuple(self.files), tuple(stamps))
+        self.sizes = [header.size for header in headers]
+        self.is_grey = all(header.is_grey for header in headers)
+        pairs = zip(self.files, headers, strict=True)
+        self._transparent = [file for file, header in pairs if header.may_be_transparent]
+        self.may_be_transparent = bool(self._transparent)
+
+    def brightness(self) -> Iterator[float | None]:
+        with _workers() as pool:
+            yield from pool.map(partial(_opened, use=visible_brightness), self._transparent)
+
+    def chunks(self, preparation: Preparation) -> Iterator[Rows]:
+        with _workers() as pool:
+            for first in range(0, self.count, DECODED_AT_ONCE):
+                part = self.files[first : first + DECODED_AT_ONCE]
+                yield np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), part)))
+
+    def columns(self) -> Columns:
+        names = [file.relative_to(self.folder).as_posix() for file in self.files]
+        return columns_of_csv(self.folder / "factors.csv", names)
+
+
+class ArrayFile(Source):
+    """The array `images` of an .npz file, or the one of an .npy file."""
+
+    def __init__(self, path: Path) -> None:
+        self.files = [path]
+        self._stored = NumpyArray(path, None if path.suffix == ".npy" else "images")
+        found = arrangement(self._stored.shape)
+        if found is None or not self._stored.shape[0]:
+            form = "(images, height, width, 1, 3 or 4 channels)"
+            raise UserError(f"{self._stored.key!r} in {path} has the shape {self._stored.shape}; save it as {form}")
+        channels, self._arranged = found
+        self.count, self.is_grey, self.may_be_transparent = self._stored.shape[0], channels == 1, channels == 4
+        self.sizes = [size_of(self._stored.shape)]
+
+    def brightness(self) -> Iterator[float | None]:
+        for images in self._images():
+            yield from (visible_brightness(as_pil(image)) for image in images)
+
+    def chunks(self, preparation: Preparation) -> Iterator[Rows]:
+        yield from map(preparation.of_images, self._images())
+
+    def _images(self) -> Iterator[Bytes]:
+        for chunk in self._stored.chunks():
+            with reading_untrusted(self.files[0], f"pictures in {self._stored.key!r}"):
+                images = self._arranged(as_bytes(chunk))
+            yield images
+
+    def columns(self) -> Columns:
+        return columns_of_npz(self.files[0], self.count) if self.files[0].suffix == ".npz" else {}
+
+
+def prepared(paths: Iterable[str | Path], preparation: Preparation) -> Bytes:
+    """Read picture files, or those of folders, in this order: → (count, height, width, channels)."""
+    given = [Path(path) for path in paths]
+    files = [file for path in given for file in (_picture_files(path) if path.is_dir() else [path])]
+    with _workers() as pool:
+        if preparation.background is None:
+            found = pool.map(partial(_opened, use=visible_brightness), files)
+            preparation = preparation.on(background_for(found))
+        return np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), files)))
+
+
+class PictureHeader(NamedTuple):
+    """What is known about a picture before it is decoded."""
+
+    size: tuple[int, int]  # width and height after rotation
+    is_grey: bool
+    may_be_transparent: bool
+
+
+@lru_cache(maxsize=2)
+def _headers(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> list[PictureHeader]:
+    """Read the headers once as long as the files do not change: first for the size, then for the dataset."""
+    with _workers() as pool:
+        return list(pool.map(partial(_opened, use=_header), files))
+
+
+def _header(picture: Image.Image) -> PictureHeader:
+    size = picture.size
+    if picture.format != "PNG" or "exif" in picture.info:  # PNGs may have EXIF behind the pixels: not decoded for that
+        with suppress(Exception):
+            if picture.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8):
+                size = picture.size[::-1]
+    return PictureHeader(size, picture.mode in GREY_MODES, picture.has_transparency_data)
+
+
+def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
+    with reading_untrusted(file, "a picture", "fix it or leave it out"):
+        if file.suffix.lower() == ".npy":
+            return use(_picture_of_npy(file))
+        with Image.open(file, formats=FORMATS) as picture:
+            _check_size(file, *picture.size)
+            return use(picture)
+
+
+def _picture_of_npy(file: Path) -> Image.Image:
+    stored = NumpyArray(file)
+    found = arrangement((1, *stored.shape))
+    if found is None:
+        raise UserError(f"{file} has the shape {stored.shape}; save it as (height, width, 1, 3 or 4 channels)")
+    _check_size(file, *size_of((1, *stored.shape)))
+    return as_pil(found[1](as_bytes(np.concatenate(list(stored.chunks()))[np.newaxis]))[0])
+
+
+def _check_size(file: Path, width: int, height: int) -> None:
+    if width * height > MOST_PIXELS:
+        raise UserError(f"{file} has {width}x{height} pixels; make it smaller")
+
+
+def _picture_files(folder: Path, is_legacy: bool = False) -> list[Path]:
+    """Return the pictures in a folder and below, sorted by path, so that they have the same order on every machine."""
+    files = pictures_among(folder.rglob("*"), is_legacy)
+    if not files:
+        raise UserError(f"no images in {folder}; put PNG, JPEG, WebP, BMP, TIFF, GIF or .npy files there")
+    return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
+
+
+def pictures_among(files: Iterable[Path], is_legacy: bool = False) -> list[Path]:
+    """Return the files that are pictures by their names; .npy files, which could be anything, only without others."""
+    there = [file for file in files if not file.name.startswith(".")]
+    choices = (LEGACY_SUFFIXES,) if is_legacy else (SUFFIXES, (".npy",))
+    found = ([file for file in there if file.suffix.lower() in suffixes] for suffixes in choices)
+    return next(filter(None, found), [])
+
+
+@contextmanager
+def _workers() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads, as Pillow works outside the interpreter's lock; its warnings about odd files are not shown."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        warnings.simplefilter("ignore")
+        yield pool

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Generic, TypeVar
 
 from lddr.data.dataset import Dataset, datasets, stream
-from lddr.data.own_images import pictures_among
+from lddr.data.pictures import pictures_among
 from lddr.errors import UserError
 from lddr.explorer.catalogue import GoneError
 from lddr.explorer.open_model import OpenModel, posterior_of

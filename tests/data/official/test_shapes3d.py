@@ -6,7 +6,6 @@ import h5py
 import numpy as np
 import pytest
 
-from lddr.data import array_files as conversion
 from lddr.data.official.shapes3d import HDF5, NPZ, Shapes3D
 from lddr.errors import UserError
 
@@ -44,7 +43,7 @@ def check_lookup(dataset: Shapes3D, numbers: np.ndarray) -> None:
 def test_hdf5_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     data: Path, chosen: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion.shutil, "disk_usage", lambda _: SimpleNamespace(free=2**40))  # it will be sparse
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=2**40))  # it will be sparse
     numbers = chosen(SHAPE[0], 50)
     with write_hdf5(data / HDF5) as file:
         for number in numbers:

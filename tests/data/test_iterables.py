@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 from torch.utils import data
 
-from lddr.data import items
+from lddr.data import in_memory as items
 from lddr.data.array_files import MappedImages, conversions
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import as_dataset, indexed, own_size
@@ -131,7 +131,7 @@ def test_an_iterable_is_read_once_however_often_it_is_asked_for():
 
 
 def test_an_iterable_may_not_be_larger_than_the_limit(monkeypatch):
-    monkeypatch.setattr(items, "MOST", 20 * IMAGES[0].nbytes)
+    monkeypatch.setattr(items, "MOST_OF_ITERABLE", 20 * IMAGES[0].nbytes)
     read = []
     with pytest.raises(UserError, match=r"an iterable may have 0\.0 GB of images in bytes, this one has more; give a"):
         as_dataset(image for image in IMAGES if read.append(0) is None)
@@ -203,7 +203,7 @@ def test_labels_that_are_no_factors_are_refused(item, sentence):
     ],
 )
 def test_other_items_are_refused(monkeypatch, item, sentence):
-    monkeypatch.setattr(items, "SEEN", 3)
+    monkeypatch.setattr(items, "LOOKED_AT", 3)
     with pytest.raises(UserError, match=sentence):
         as_dataset(Pictures(item))
     with pytest.raises(UserError, match="there are no images to learn from"):
@@ -228,7 +228,7 @@ def test_transparent_items_get_the_background_that_an_array_of_them_gets():
 
 def test_many_images_of_a_dataset_go_into_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(items, "IN_MEMORY", IMAGES.nbytes - 1)
+    monkeypatch.setattr(items, "MOST_IN_MEMORY", IMAGES.nbytes - 1)
     dataset = as_dataset(Pictures(FORMS["pair"]), factors=True)
     assert isinstance(dataset._rows, MappedImages)
     assert dataset.content() == ArrayDataset(IMAGES, dataset.space).content()
