@@ -99,9 +99,9 @@ class Circles(Dataset):
         return discs
 
 
-def stamped(masks: Images, tops: Indices, lefts: Indices, size: int) -> Images:
+def stamped(masks: Images, tops: Indices, lefts: Indices, size: int, background: int = 0) -> Images:
     """Each mask with its upper left corner at a place of its own: (count, h, w) → (count, size, size, 1)."""
-    images = np.zeros((len(masks), size, size, 1), np.uint8)
+    images = np.full((len(masks), size, size, 1), background, np.uint8)
     windows = sliding_window_view(images[..., 0], masks.shape[1:], axis=(1, 2), writeable=True)
     windows[np.arange(len(masks)), tops, lefts] = masks
     return images
