@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
 from lddr.data.dataset import Dataset, Images, datasets, stream
-from lddr.data.factors import Factor, FactorGrid
 from lddr.data.drawn.circles import stamped
+from lddr.data.factors import Factor, FactorGrid
 from lddr.errors import UserError
 
 VALUES = 32  # of scale, orientation, x and y
