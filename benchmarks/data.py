@@ -1,11 +1,15 @@
 """Batches of 64 from every dataset that is here, compared with one Python call per image."""
 
+import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from rich.console import Console
@@ -14,7 +18,7 @@ from rich.progress import track
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.drawn.circles import CORNERS
 from lddr.data.load import load_dataset
-from lddr.timing import in_fresh_process, interleaved, resident_megabytes, show
+from lddr.timing import interleaved, one_thread, show
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096
 
@@ -118,3 +122,16 @@ def start_up(name: str) -> dict[str, float]:
     for step in range(500):
         dataset.batch(0, step, BATCH)
     return {"ready, s": ready, "resident, MB": resident_megabytes()}
+
+
+def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
+    """Call "module:function" with strings in a new Python with one thread, and return its dictionary of numbers."""
+    module, name = function.split(":")
+    code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
+    command = [sys.executable, "-c", code, *arguments]
+    return json.loads(subprocess.run(command, env=one_thread(), check=True, capture_output=True, text=True).stdout)
+
+
+def resident_megabytes() -> float:
+    """Return the RAM that this process holds now."""
+    return psutil.Process().memory_info().rss / 1e6

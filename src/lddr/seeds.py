@@ -35,7 +35,7 @@ def train_seeds(
     dataset: Dataset | None = None,
     card: bool = True,
 ) -> Path:
-    """Train `count` seeds, from that of the settings on, below `out`, and give the folder of the chosen one.
+    """Train `count` seeds, starting from that of the settings, below `out`; return the folder of the chosen one.
 
     Finished seeds are not trained again, and interrupted ones resume. `dataset` holds the images if they are only in
     memory. The chosen run gets a card unless `card` is False.
@@ -56,14 +56,14 @@ def train_seeds(
 
 
 def seeds_of(config: Config, count: int) -> list[Config]:
-    """The same settings with so many seeds, from their own on."""
+    """Return the same settings with this many seeds, starting from their own."""
     if type(count) is not int or count < 1:
         raise UserError(f"the number of seeds must be a whole number from 1 on, not {count!r}")
     return [changed(config, {"seed": config.training.seed + number}) for number in range(count)]
 
 
 def _train(configs: Sequence[Config], out: Path, machine: Machine, dataset: Dataset | None) -> list[str]:
-    """Train what is not finished, on all cores if that can be done; gives what went wrong with which run."""
+    """Train the unfinished seeds, on all cores if possible; return the errors of those that failed."""
     reason = _why_in_turn(machine)
     if reason is None:
         return _on_all_cores(configs, out, machine, dataset)
@@ -86,7 +86,7 @@ def _why_in_turn(machine: Machine) -> str | None:
 
 
 def _on_all_cores(configs: Sequence[Config], out: Path, machine: Machine, dataset: Dataset | None) -> list[str]:
-    """As a sweep, with one thread for each seed unless told otherwise."""
+    """Train the seeds as a sweep, with one thread for each unless the machine has another number."""
     import joblib
 
     from lddr.sweeps.cluster import Options, run_study
@@ -108,7 +108,7 @@ def _on_all_cores(configs: Sequence[Config], out: Path, machine: Machine, datase
 
 
 def _choice(runs: Sequence[Run], machine: Machine, dataset: Dataset | None) -> tuple[Run, Selection | None]:
-    """The chosen run, and the evidence unless it is the only one that has learned anything."""
+    """Return the chosen run, and the ranking unless only one run has learned anything."""
     learned = [run for run in runs if not run.collapsed]
     if not learned:
         what = "their reconstructions are no better than the mean image"
@@ -121,7 +121,7 @@ def _choice(runs: Sequence[Run], machine: Machine, dataset: Dataset | None) -> t
 
 
 def left_out(count: int, selection: Selection | None) -> list[str]:
-    """How many of the seeds were not compared, and why."""
+    """Return how many of the seeds were not compared, and why."""
     if selection is None:
         return [f"only 1 of {count} seeds has learned anything: there is nothing to compare it with"]
     found = selection.left_out.items()
@@ -129,7 +129,7 @@ def left_out(count: int, selection: Selection | None) -> list[str]:
 
 
 def _print(runs: Sequence[Run], chosen: Run, selection: Selection | None) -> None:
-    """A row for each seed, best first, how much they agree, and why this one was chosen; on stderr."""
+    """Print a row for each seed, best first, and why this one was chosen; on stderr."""
     values = {} if selection is None else {place.run: place.value for place in selection.ranking}
     table = console.table(numbers=("seed", SEEDS_SELECTOR, *(name.replace("_", " ") for name in COLUMNS)))
     table.add_column()
@@ -144,7 +144,7 @@ def _print(runs: Sequence[Run], chosen: Run, selection: Selection | None) -> Non
 
 
 def reasons(chosen: Run, selection: Selection) -> list[str]:
-    """How much the seeds agree, why this one was chosen, and what makes the choice doubtful."""
+    """Return how much the seeds agree, why this one was chosen, and what makes the choice doubtful."""
     name, values = selection.selector, [place.value for place in selection.ranking]
     spread = f"{min(values):.3f} to {max(values):.3f}, median {median(values):.3f}{SCALES.get(name, '')}"
     best = {"higher": "highest", "lower": "lowest"}[selection.better]

@@ -1,6 +1,5 @@
 """Interleaved timing, so that a busy machine slows all sides alike; memory of processes; tables. Without torch."""
 
-import json
 import os
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any, cast
 
-import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -20,9 +18,9 @@ from lddr.files import write_json
 def interleaved(
     sides: dict[str, Callable[[], int]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
-    """Median seconds per unit of each side; a side does some work and returns how many units it did."""
+    """Return the median seconds per unit of each side; a side does some work and returns how many units it did."""
     for run in sides.values():
-        run()  # tables are built, caches filled
+        run()  # to fill caches
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, run in sides.items():
@@ -33,32 +31,25 @@ def interleaved(
 
 
 def fair_clock(threads: int) -> Callable[[], float]:
-    """With one thread, its own time: what others on the machine do in between does not count."""
+    """Return the processor time with one thread, so that other processes do not count, else the wall-clock time."""
     return time.process_time if threads == 1 else time.perf_counter
 
 
-def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
-    """Call "module:function" with strings in a new Python with one thread; it prints a dictionary as JSON."""
-    module, name = function.split(":")
-    code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
-    command = [sys.executable, "-c", code, *arguments]
-    return json.loads(subprocess.run(command, env=_one_thread(), check=True, capture_output=True, text=True).stdout)
-
-
-def _one_thread() -> dict[str, str]:
+def one_thread() -> dict[str, str]:
+    """Return the environment of a new Python process with one thread, which imports what this one can."""
     path = os.pathsep.join(filter(None, sys.path))  # benchmarks of a clone are not installed
     return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
 class Worker:
-    """A fresh process that holds one thing to repeat, made by "module:function" from strings, and waits in between."""
+    """A new process that makes a function by calling "module:function" with strings, and repeats it on request."""
 
     def __init__(self, function: str, *arguments: str) -> None:
         module, name = function.split(":")
         imports = f"import sys; from lddr.timing import serve; from {module} import {name}"
         command = [sys.executable, "-c", f"{imports}; serve({name}(*sys.argv[1:]))", *arguments]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=_one_thread(), text=True)
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=one_thread(), text=True)
         self._questions, self._answers = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
 
     def __enter__(self) -> "Worker":
@@ -70,7 +61,7 @@ class Worker:
         self._process.wait()
 
     def run(self, times: int) -> int:
-        """Repeat it, and give back how often."""
+        """Repeat it, and return how often."""
         self._ask(times)
         return times
 
@@ -86,7 +77,7 @@ class Worker:
 
 
 def serve(repeated: Callable[[], object]) -> None:
-    """The worker's side: a number of repeats per line of stdin; answers, when all is done, with the peak memory."""
+    """Serve a Worker: repeat as often as each line of stdin says, then print the peak memory."""
     for line in sys.stdin:
         for _ in range(int(line)):
             repeated()
@@ -95,7 +86,7 @@ def serve(repeated: Callable[[], object]) -> None:
 
 
 def _gpu_megabytes() -> float | None:
-    """The most memory of a GPU that tensors of this process have taken, once it has done all it was asked."""
+    """Return the peak GPU memory of this process once its work is done; None without CUDA."""
     import torch
 
     if torch.backends.mps.is_available():
@@ -107,19 +98,14 @@ def _gpu_megabytes() -> float | None:
 
 
 def peak_megabytes() -> float:
-    """The most memory this process has held in RAM."""
+    """Return the peak RAM of this process."""
     status = Path("/proc/self/status")
-    if status.exists():  # what getrusage says is inherited from the process that started this one
+    if status.exists():  # getrusage inherits the peak of the process that started this one
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) * 1024 / 1e6
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
-
-
-def resident_megabytes() -> float:
-    """The memory this process holds in RAM now."""
-    return psutil.Process().memory_info().rss / 1e6
 
 
 def show(rows: list[dict[str, Any]], title: str, out: Path | None) -> None:

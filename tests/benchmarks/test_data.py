@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import data
 from lddr.data.load import load_dataset
-from lddr.timing import in_fresh_process, interleaved
+from lddr.timing import interleaved
 
 
 def test_sides_take_turns_and_the_median_counts():
@@ -27,7 +27,7 @@ def test_both_ways_make_the_same_kind_of_batch(name, monkeypatch):
 
 @pytest.mark.long
 def test_memory_is_that_of_a_fresh_process():
-    fresh = in_fresh_process("benchmarks.data:start_up", "circles")
+    fresh = data.in_fresh_process("benchmarks.data:start_up", "circles")
     assert 10 < fresh["resident, MB"] < 200
     assert fresh["ready, s"] > 0
 

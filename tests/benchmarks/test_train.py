@@ -86,7 +86,8 @@ def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
     assert ("bf16", "factor-dvae", "rooms", "1", "cpu") in workers
 
 
-@pytest.mark.parametrize("side", ["usual", pytest.param("fp32", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("side", ["usual", "fp32"])
 def test_a_worker_repeats_in_a_process_of_its_own(side):
     with Worker("lddr.bench:prepared", side, "factor-dvae", "dsprites", "1") as worker:
         assert worker.run(2) == 2

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -21,10 +20,10 @@ from lddr.report.groups import collect
 from lddr.report.pages import environment, score_table, setting_table
 from lddr.report.reproduce import run_commands
 from lddr.runs import index
-from lddr.runs.folder import RunFolder, stamp_of
+from lddr.runs.folder import RunFolder
 from lddr.runs.index import list_runs, read_run
 from lddr.runs.information import information_of
-from lddr.runs.loop import _check_origin
+from lddr.runs.loop import check_origin
 from lddr.runs.tables import default_columns
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained
@@ -83,7 +82,7 @@ def checkpoints() -> Files:
 def read_checkpoints(folder: Path) -> None:
     found = checkpoint.load_newest(folder / "checkpoint", lambda said: None)
     if found is not None:
-        _check_origin(found, "abc", 100, RunFolder(folder))
+        check_origin(found, "abc", 100, RunFolder(folder))
 
 
 @cache
@@ -133,21 +132,11 @@ def index_file() -> Files:
 
 
 def read_index(folder: Path) -> None:
-    """What the files of the runs hold is listed, and nothing else; stamps and a digest that fit do no harm."""
+    """The runs are listed as their files are, whatever the index holds."""
     root = _written(folder) / "runs"
     truth = [read_run(root / name) for name in ("healthy", "ill")]
-    damaged = _json_in(root / index.INDEX)
     if list_runs(root) != truth:
         raise AssertionError("the index was believed")
-    entries = damaged.get("runs") if isinstance(damaged, dict) else None
-    if isinstance(entries, dict) and (root / index.INDEX).is_file():
-        for name, entry in entries.items():
-            if isinstance(entry, dict) and "\0" not in name:
-                entry["stamp"] = stamp_of(str(root / name)) if name.isascii() else None
-        index._write_index(root, entries)
-        runs = list_runs(root)
-        _tables(runs)
-        default_columns(runs)
 
 
 def _written(folder: Path) -> Path:
@@ -155,12 +144,6 @@ def _written(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     return folder
-
-
-def _json_in(path: Path) -> object:
-    with suppress(OSError, ValueError, RecursionError):
-        return json.loads(path.read_bytes())
-    return None
 
 
 def _said(question: Callable[[], object]) -> UserError | None:

@@ -247,47 +247,12 @@ def edited(root, change):
     (root / ".index.json").write_text(content.replace(was, json.dumps(entry, separators=(",", ":"))))
 
 
-def resigned(root, change):
-    """The same by somebody who knows how the index is written."""
-    entries = index._read_index(root)
-    change(next(iter(entries.values()))["run"])
-    index._write_index(root, entries)
-    assert index._read_index(root)
-
-
 def test_a_value_that_somebody_wrote_into_the_index_is_not_shown(tmp_path):
     made(tmp_path, METRICS)
     runs = list_runs(tmp_path)
     edited(tmp_path, lambda run: run["scores"].update(elbo=12345))
     assert list_runs(tmp_path) == runs
     assert "12345" not in (tmp_path / ".index.json").read_text()
-
-
-@pytest.mark.parametrize("forge", [edited, resigned])
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda run: run["settings"].update(steps=[1]),
-        lambda run: run["settings"].update(steps="many"),
-        lambda run: run["settings"].update(width={"a": 1}),
-        lambda run: run["settings"].update(width=float("inf")),
-        lambda run: run["settings"].update({"\ud800": 1}),
-        lambda run: run["scores"].update(elbo="best"),
-        lambda run: run["scores"].update(elbo=float("nan")),
-        lambda run: run["scores"].update(elbo=None),
-        lambda run: run["scores"].update(elbo=10**400),
-        lambda run: run.update(state="broken"),
-        lambda run: run.update(state=[]),
-        lambda run: run.update(scores=[]),
-        lambda run: run.update(folder="/"),
-        lambda run: run.pop("scores"),
-    ],
-)
-def test_an_entry_that_no_run_has_is_read_again(tmp_path, change, forge):
-    made(tmp_path, METRICS)
-    runs = list_runs(tmp_path)
-    forge(tmp_path, change)
-    assert list_runs(tmp_path) == runs
 
 
 def test_an_index_that_is_no_file_is_not_waited_for(tmp_path):
@@ -311,7 +276,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.dictionaries(st.text(max_size=4), st.dictionaries(st.sampled_from(["score", "a", "b"]), json_values)))
 def test_scores_are_finite_numbers_whatever_a_metric_says(metrics):
     for value in flat_scores({"training": {}, "metrics": metrics}).values():

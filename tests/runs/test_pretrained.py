@@ -162,7 +162,7 @@ def test_the_tool_ships_a_run(tmp_path, monkeypatch):
     spec.loader.exec_module(tool)
     monkeypatch.setattr(tool, "PRETRAINED", tmp_path / "shipped")
     machine = Machine("cpu", 1, quiet=True)
-    model = lddr.train("circles", "dvae", "quick", tmp_path, machine, resolution=16, width=4, steps=200)
+    model = lddr.train("circles", "dvae", "quick", tmp_path, machine, resolution=16, width=4, steps=20)
     folder = tool.ship(model.folder, "tiny", "It shows little.", "mig")
     assert {file.name for file in folder.iterdir()} == FILES
     images = load_dataset("circles", 16).images(np.arange(0, 1600, 100))

@@ -50,7 +50,7 @@ def stop_at(step):
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
-    """The run that nobody tracks."""
+    """The run without a tracker."""
     return trained(tmp_path_factory.mktemp("plain"))
 
 

@@ -42,6 +42,7 @@ STUDY = Study(
         for seed in range(RUNS)
     ),
     ("mig",),
+    scoring={"mig": {"samples": 1000}},
 )
 DRIVER = """
 import json, sys
@@ -63,7 +64,7 @@ def undisturbed(tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed")
     machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=1000)
     for config in STUDY.configs:
-        evaluate_run(run(config, out, machine), STUDY.metrics, quiet=True)
+        evaluate_run(run(config, out, machine), STUDY.metrics, settings=STUDY.scoring, quiet=True)
     return out
 
 
@@ -179,7 +180,7 @@ def test_a_killed_driver_and_two_at_once_train_every_run_once(cluster, undisturb
 
 
 def leave_a_mark(folder):
-    """A word in the first line of the log, which survives only if training goes on after it."""
+    """A word in the first line of the log, which survives only if training resumes after it."""
     first, *rest = (folder / "log.jsonl").read_text().splitlines(keepends=True)
     (folder / "log.jsonl").write_text("".join([first.replace('{"step": ', '{"mark": 1, "step": '), *rest]))
 
@@ -194,11 +195,9 @@ def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undi
     strange, foreign, good = (tmp_path / config.run_name for config in STUDY.configs[:3])
     foreign.mkdir()
     spoilt = Trainer(STUDY.configs[0], load_dataset("circles", 16), torch.device("cpu")).tensors()
-    checkpoint.save(
-        strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {"format": 2}
-    )  # nobody expects that
+    checkpoint.save(strange / "checkpoint", 5, spoilt | {"sums": torch.zeros(9, 9)}, {"format": 2})
     shutil.copy(undisturbed / good.name / "config.json", foreign)
-    study = Study("failing", STUDY.configs[:3], STUDY.metrics)
+    study = Study("failing", STUDY.configs[:3], STUDY.metrics, scoring=STUDY.scoring)
     outcome = run_study(study, tmp_path, options(cluster.address, retries=1))
     errors = {failure.folder: failure.error for failure in outcome.failures}
     assert errors.keys() == {strange, foreign}
@@ -208,5 +207,5 @@ def test_a_run_that_keeps_failing_is_reported_and_the_others_go_on(cluster, undi
     assert (good / "model.safetensors").read_bytes() == (undisturbed / good.name / "model.safetensors").read_bytes()
     said = capsys.readouterr().err
     assert said.count(f"{strange.name} will be tried again") == 1
-    assert f"{foreign.name} will be tried again" not in said  # what the user must mend is not tried again
-    assert said.splitlines()[-1] == "sweep failing  3/3 runs  2 failed"
+    assert f"{foreign.name} will be tried again" not in said  # only the user can fix that
+    assert said.splitlines()[-1].endswith("3/3 runs  2 failed")

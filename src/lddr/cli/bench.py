@@ -17,7 +17,7 @@ def bench_train(
     compile: bool = False,  # noqa: A002
     out: File = None,
 ) -> None:
-    """Training steps, ours in fp32 and bf16 beside plain PyTorch and beside the limit of the device.
+    """Time training steps, ours in fp32 and bf16, compared with plain PyTorch and with the limit of the device.
 
     Args:
         steps: How many steps to time in each repeat; left out, 5 on the CPU and 200 elsewhere.
@@ -40,11 +40,11 @@ def bench_models(
     threads: int = 1,
     out: File = None,
 ) -> None:
-    """Training steps of several models on the CPU in turns, beside the first of them: what an objective costs.
+    """Time training steps of several models on the CPU in turns, compared with the first: what an objective costs.
 
     Args:
         models: Their names, or points of the grid such as categorical+nhp.
-        dataset: Of the images.
+        dataset: The dataset.
         preset: paper or quick.
         threads: CPU threads.
         out: Also write the table as JSON here.

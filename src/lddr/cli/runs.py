@@ -99,7 +99,7 @@ def diff(first: RunName, second: RunName, root: Folder = Path("runs")) -> None:
 
 
 def _print_notes(found: Sequence[Run], chosen: Sequence[Run], kept: Sequence[Run], roots: Sequence[Path]) -> None:
-    """How many there were, and what is wrong with the broken ones."""
+    """Print how many runs there are, and why some are broken."""
     if not found:
         console.say(f"no runs below {', '.join(map(str, roots))}; train one with: lddr train")
     elif not chosen:
@@ -111,7 +111,7 @@ def _print_notes(found: Sequence[Run], chosen: Sequence[Run], kept: Sequence[Run
 
 
 def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) -> None:
-    """Every digit, for other programs."""
+    """Print every digit, for other programs."""
     import csv
     import json
     import sys
@@ -136,7 +136,7 @@ def _state(run: Run) -> str:
 
 
 def _unusual(run: Run) -> dict[str, Value]:
-    """The settings that are not the paper's; all of them if this version does not know the model."""
+    """Return the settings that are not the paper's; all of them if this version does not know the model."""
     from lddr.config import configure
 
     try:

@@ -47,14 +47,14 @@ def sweep(
         scale: full is the paper's; quick fits 2 cores in an evening.
         dataset: Instead of the study's own datasets: a name, or your own images.
         only: Keep runs that meet this, such as model=dvae, gamma=10,20 or "seed<5"; given several times, all of them.
-        dry_run: Say how many runs there are, what is done, and the core-hours left, from a few timed steps.
+        dry_run: Print how many runs there are, what is done, and the core-hours left, from a few timed steps.
         address: The address of a Ray cluster, or auto for the one this machine belongs to; left out, only this machine.
         workers: At most so many runs at once; left out, as many as there is room for.
         cpus_per_run: Cores, and torch threads, of each run.
         gpus_per_run: GPUs of each run; 0.25 puts four runs on each.
         retries: How often a failed run is tried again, from its checkpoint.
         checkpoint_seconds: Seconds between two checkpoints of a run.
-        track: Tell this tracker about every run: its settings, what is logged, its scores.
+        track: Send every run to this tracker: its settings, log and scores.
         quiet: Show no progress.
     """
     from lddr.sweeps.cluster import Options, run_study

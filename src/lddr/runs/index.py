@@ -1,4 +1,4 @@
-"""Every run below a folder, as flat values; an index beside them makes listing fast and is never the truth."""
+"""Every run below a folder, as flat values; an index file makes listing fast, and the run folders remain the truth."""
 
 import hashlib
 import json
@@ -29,10 +29,8 @@ from lddr.settings import flattened
 
 Value = str | int | float | None
 
-INDEX, FORMAT = ".index.json", 4  # the format is raised when other values are kept
-LARGEST_INDEX = 1 << 30  # bytes
+INDEX, INDEX_FORMAT, LARGEST_INDEX = ".index.json", 4, 1 << 30  # raise the format when other values are kept; bytes
 OWN = ("run", "name", "folder", "state")
-KINDS = {"dataset": str, "model": str, "steps": int, "seed": int}  # what is counted on
 TRAINING_SCORES = (
     "elbo",
     "elbo_noiseless",
@@ -50,15 +48,15 @@ LEAST_EXPLAINED = 0.01  # a model that explains less of its images is no better 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder: its settings by the names of the command line, its numbers, and how far it got.
+    """A run folder: its settings by the names of the command line, its scores, and how far it got.
 
-    Beside the settings there is "checksum", which tells whether two runs saw the same images.
+    The settings include "checksum", which is equal for two runs on the same images.
     """
 
     folder: Path
     state: State
     settings: dict[str, Value]
-    scores: dict[str, float]  # "elbo", "mig", and details such as "dci.completeness"; what is undefined is not here
+    scores: dict[str, float]  # "elbo", "mig", and details such as "dci.completeness"; undefined scores are left out
     reason: str | None = None  # why it is broken
 
     @property
@@ -67,13 +65,13 @@ class Run:
 
     @property
     def run(self) -> str:
-        """The fingerprint its name ends in, which is enough to find it again; else the whole name."""
+        """The fingerprint at the end of its name, which is enough to find it again; else the whole name."""
         last = self.name.rsplit("_", 1)[-1]
         return last if len(last) == 8 and set(last) <= set("0123456789abcdef") else self.name
 
     @property
     def collapsed(self) -> bool:
-        """Whether it is finished but has learned nothing: its reconstructions are no better than the mean image."""
+        """Whether it is finished and its reconstructions are no better than the mean image."""
         return self.state == "finished" and is_collapsed(self.scores)
 
     @property
@@ -81,7 +79,7 @@ class Run:
         return RunFolder(self.folder)
 
     def value(self, name: str) -> Value:
-        """A setting, a score, "state", "name", "run" or "folder"; None for what this run has not.
+        """Return a setting, a score, "state", "name", "run" or "folder"; None if this run does not have it.
 
         The state of a finished run that has learned nothing is "collapsed".
         """
@@ -92,20 +90,20 @@ class Run:
         return self.settings[name] if name in self.settings else self.scores.get(name)
 
     def number(self, name: str) -> float | None:
-        """The value if it is a number."""
+        """Return the value if it is a number."""
         value = self.value(name)
         return None if isinstance(value, str | None) else float(value)
 
 
 def is_collapsed(scores: Mapping[str, float]) -> bool:
-    """Whether these scores are of a model that is no better than the mean image; older runs have fewer of them."""
+    """Return whether a model with these scores is no better than the mean image; older runs have fewer scores."""
     if "explained" in scores:
         return scores["explained"] < LEAST_EXPLAINED
     return scores.get("reconstruction", 0.0) >= scores.get("mean_picture", math.inf)
 
 
 def list_runs(root: str | Path) -> list[Run]:
-    """The runs at or below a folder, at any depth, sorted by path; broken ones say why instead of raising."""
+    """Return the runs at or below a folder, at any depth, sorted by path; broken ones have a reason."""
     top = Path(root)
     if not top.is_dir():
         raise UserError(f"there is no folder {top}; give the one that holds the runs")
@@ -114,13 +112,13 @@ def list_runs(root: str | Path) -> list[Run]:
     runs = []
     for place, stamp in _found(str(top)):
         key = place[len(str(top)) :].lstrip(os.sep)
-        run = _remembered(Path(place), known.get(key), stamp)
-        if run is not None:
-            fresh[key] = known[key]
+        if (entry := known.get(key)) and entry["stamp"] == stamp:
+            run = Run(Path(place), **entry["run"])
         else:
             run = read_run(Path(place))
-            if run.state != "broken":  # what is wrong may be mended without a trace in the stamp: look again
-                fresh[key] = {"stamp": stamp, "run": _plain(run)}
+            entry = {"stamp": stamp, "run": {"state": run.state, "settings": run.settings, "scores": run.scores}}
+        if run.state != "broken":  # which may be fixed without a new stamp: read it again next time
+            fresh[key] = entry
         runs.append(run)
     if fresh != known and "" not in fresh and not is_shipped(top):  # a root that is a run needs none
         _write_index(top, fresh)
@@ -128,15 +126,15 @@ def list_runs(root: str | Path) -> list[Run]:
 
 
 def gather(roots: Iterable[str | Path]) -> list[Run]:
-    """The runs below several folders, each run once."""
+    """Return the runs below several folders, each run once."""
     runs = {os.path.abspath(run.folder): run for root in roots for run in list_runs(root)}  # noqa: PTH100 (links kept)
     return list(runs.values())
 
 
 def finished_runs(roots: Sequence[Path]) -> list[Path]:
-    """The folders that are runs, and all finished runs below folders that hold runs.
+    """Return the folders that are runs, and all finished runs below folders that hold runs.
 
-    Of several folders that are runs, those that still train are skipped with a sentence: somebody wrote runs/icons_*.
+    If there are several, as from runs/icons_*, those that still train are skipped with a message.
     """
     found: dict[Path, None] = {}
     for root in roots:
@@ -153,7 +151,7 @@ def finished_runs(roots: Sequence[Path]) -> list[Path]:
 
 
 def find_run(text: str, root: Path) -> Run:
-    """The run of a folder, or the one below the root with this in its name, or the shipped model of this name."""
+    """Return the run of a folder, else the one below the root with this in its name, else the shipped model."""
     if RunFolder(text).is_run:
         return read_run(Path(text))
     if Path(text).is_dir():
@@ -173,7 +171,7 @@ def find_run(text: str, root: Path) -> Run:
 
 
 def read_run(folder: Path) -> Run:
-    """One run from its files alone."""
+    """Read one run from its files, without the index."""
     files, settings = RunFolder(folder), {}
     try:
         found = flat_settings(files.facts["settings"]) | {"checksum": files.images.get("checksum")}
@@ -195,30 +193,30 @@ def read_run(folder: Path) -> Run:
 
 
 def common_elbo(runs: Iterable[Run]) -> str:
-    """The score by which the bounds of these runs can be compared: without noise if older runs have no other."""
+    """Return the ELBO by which these runs can be compared: the noiseless one if older runs have no other."""
     older = any("elbo_noiseless" in run.scores and "elbo" not in run.scores for run in runs)
     return "elbo_noiseless" if older else "elbo"
 
 
 def flat_settings(settings: dict[str, Any]) -> dict[str, Value]:
-    """Every setting under its name on the command line, as a table shows it."""
+    """Return every setting under its name on the command line, as a table shows it."""
     return {name: _flat_value(value) for name, value in flattened(settings).items()}
 
 
 def completed(settings: dict[str, Value]) -> dict[str, Value]:
-    """With what runs had before a setting was there, mostly its default: else those of two versions would differ."""
+    """Add the value that runs had before a setting existed, mostly its default: otherwise two versions would differ."""
     known = _defaults(str(settings.get("model")), settings.get("supervision") is not None)
     return settings | {name: value for name, value in known.items() if name not in settings}
 
 
 @cache
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
-    """Of every setting that such runs can have."""
+    """Return the default of every setting that such runs can have."""
     from lddr.config import BEFORE, settings_of
     from lddr.models import models
     from lddr.parts import likelihoods
 
-    if model not in models:  # somebody's own, not known here
+    if model not in models:  # a user's own model, not known here
         return {}
     rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
     absent = {*likelihoods} - {"bernoulli"} | (set() if is_supervised else {"supervision"})
@@ -227,7 +225,7 @@ def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:
-    """The numbers of scores.json: headline scores by their metric, details dotted; no matrices, no NaN."""
+    """Return the numbers of scores.json: scores under their metric, details dotted; no matrices, no NaN."""
     flat = dict(_numbers("", content["training"]))
     for metric, result in content.get("metrics", {}).items():
         details = {name: value for name, value in result.items() if name not in ("score", "settings")}
@@ -239,17 +237,14 @@ def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _numbers(f"{prefix}{name}.", value)
-        elif _is_score(value):
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             yield f"{prefix}{name}", value
 
 
-def _is_score(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _unusable(settings: dict[str, Any]) -> list[str]:
-    """The settings without a value that can be shown, and those that are counted on and have none of their kind."""
-    odd = [name for name, kind in KINDS.items() if not isinstance(settings.get(name), kind)]
+    """Return the settings that cannot be shown, and those that every run needs and that have another type here."""
+    needed = {"dataset": str, "model": str, "steps": int, "seed": int}
+    odd = [name for name, kind in needed.items() if not isinstance(settings.get(name), kind)]
     return odd + sorted(name for name, value in settings.items() if not (_is_plain(name) and _is_plain(value)))
 
 
@@ -260,49 +255,28 @@ def _flat_value(value: Any) -> Value:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether every table, file and page can show it: a finite number, a text that can be written, or nothing."""
+    """Return whether every table, file and page can show it: a finite number, a text that can be encoded, or None."""
     if isinstance(value, str):
         return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
     return value is None or (isinstance(value, int | float) and abs(value) < 1e300)
 
 
 def _found(folder: str) -> Iterator[tuple[str, Stamp]]:
-    """Run folders with their stamps, sorted; a run is not searched for further runs."""
-    stamp = stamp_of(folder)
-    if stamp is not None:
+    """Yield run folders with their stamps, sorted; hidden folders, links to other folders and runs are not searched."""
+    if (stamp := stamp_of(folder)) is not None:
         yield folder, stamp
         return
-    for inner in _folders(folder):
-        yield from _found(inner)
-
-
-def _folders(folder: str) -> list[str]:
-    """The folders in it, sorted; hidden ones are not looked into, nor links, unless they lead to a run."""
+    inner: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
-        return sorted(
-            entry.path
-            for entry in entries
-            if not entry.name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or stamp_of(entry.path))
-        )
-    return []
-
-
-def _remembered(folder: Path, entry: Any, stamp: Stamp | None) -> Run | None:
-    """The run as the index has it, if its files are still the same and it holds what `read_run` would give."""
-    with suppress(KeyError, TypeError, AttributeError, OverflowError):
-        run = Run(folder, **entry["run"])
-        is_sound = run.state in ("finished", "training") and run.reason is None and not _unusable(run.settings)
-        if entry["stamp"] == stamp and is_sound and all(map(_is_score, run.scores.values())):
-            return run
-    return None
-
-
-def _plain(run: Run) -> dict[str, Any]:
-    return {name: getattr(run, name) for name in ("state", "settings", "scores")}
+        for entry in entries:
+            if not entry.name.startswith(".") and entry.is_dir() and (not entry.is_symlink() or stamp_of(entry.path)):
+                inner.append(entry.path)
+    for path in sorted(inner):
+        yield from _found(path)
 
 
 def _read_index(root: Path) -> dict[str, dict[str, Any]]:
-    """What the index says, or nothing if it is not there, of another version, or not as it was written."""
+    """Return the entries of the index; none if it is missing, of another version, or not as lddr wrote it."""
     with suppress(OSError, ValueError, RecursionError):
         content = content_of(root / INDEX, LARGEST_INDEX)
         head, _, body = content.partition(b"\n")
@@ -312,13 +286,13 @@ def _read_index(root: Path) -> dict[str, dict[str, Any]]:
 
 
 def _write_index(root: Path, entries: dict[str, dict[str, Any]]) -> None:
-    """Keep it for the next time; where nothing can be written, listing is slower and nothing else."""
+    """Write the index for the next time; if that is impossible, listing is only slower."""
     body = f'"runs":{json.dumps(entries, separators=(",", ":"))}}}'.encode()
     with suppress(OSError, UserError), written_whole(root / INDEX) as draft:
         draft.write_bytes(_head(body) + b"\n" + body)
 
 
 def _head(body: bytes) -> bytes:
-    """The first line of the index: its format, and a digest by which damage and edits are noticed."""
+    """Return the first line of the index: its format, and a digest that reveals damage and edits."""
     digest = hashlib.blake2b(body, digest_size=16).hexdigest()
-    return f'{{"format":{FORMAT},"digest":"{digest}",'.encode()
+    return f'{{"format":{INDEX_FORMAT},"digest":"{digest}",'.encode()

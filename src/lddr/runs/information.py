@@ -1,4 +1,4 @@
-"""How much of which factor each latent of a run tells, as its MIG found out."""
+"""How much information about which factor each latent of a run has, as computed by its MIG."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.runs.folder import RunFolder
 
-LEAST_SHARE = 0.2  # of a factor's entropy that a latent must tell to be called after it
+LEAST_SHARE = 0.2  # of a factor's entropy: with less information a latent is not named after it
 DAMAGE = (UserError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 
 
@@ -26,11 +26,11 @@ class Information:
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """The part of each factor's entropy that each latent tells: (latents, factors); none of a constant factor."""
+        """The share of each factor's entropy that each latent has, (latents, factors); 0 for a constant factor."""
         return self.matrix / np.where(self.entropies > 0, self.entropies, np.inf)
 
     def label(self, latent: int) -> tuple[str, float] | None:
-        """The factor this latent tells the most of, and how much of it; None if it is next to nothing."""
+        """Return the factor that this latent shares most information with, and its share; None if it is small."""
         shares = self.shares[latent]
         best = int(shares.argmax())
         return (self.factors[best], float(shares[best])) if shares[best] >= LEAST_SHARE else None
@@ -40,7 +40,7 @@ class Information:
 
 
 def information_of(folder: Path) -> Information:
-    """What is known about a run, or a sentence that says why nothing is."""
+    """Return the information of a run; raise UndefinedError with the reason if there is none."""
     files = RunFolder(folder)
     entry = files.metrics.get("mig", {})
     if reason := _known_reason(files, entry):
@@ -58,7 +58,7 @@ def information_of(folder: Path) -> Information:
 
 
 def _known_reason(files: RunFolder, entry: dict[str, Any]) -> str | None:
-    """Why there can be none, as far as the files tell."""
+    """Return why there can be none, as far as it is known."""
     with suppress(UserError):
         if files.images.get("factors") == {}:
             return "its images have no factors"

@@ -26,7 +26,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, hooks: Sequence[OnLog] = ()) -> None:
-    """Train to the last step, from the folder's newest checkpoint if there is one; hooks are called with each line."""
+    """Train to the last step, from the folder's newest checkpoint if there is one; call hooks with each log line."""
     steps = trainer.config.training.steps
     interval = log_interval(steps)
     found = _newest(trainer, folder)
@@ -45,14 +45,14 @@ def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machin
             logs = is_last or (step + 1) % interval == 0
             saves = not is_last and (stops or time.monotonic() - saved_at > machine.checkpoint_seconds)
             if trainer.checks_every_step or logs or saves:
-                _check(averages.read(), folder)
+                _check_finite(averages.read(), folder)
             log.show(step + 1, averages.latest)
             if logs:
                 log.record(step + 1, averages.line(step % interval + 1) | trainer.validation(batches.validation))
                 watch.look(step + 1)
             if saves:
                 log.sync()
-                folder.require(CONFIG, LOG)  # else writing would bring back a folder that somebody removed
+                folder.require(CONFIG, LOG)  # otherwise writing would bring back a removed folder
                 state = trainer.tensors() | ({} if averages.sums is None else {"sums": averages.sums})
                 facts = {"format": FORMAT, "fingerprint": trainer.config.fingerprint}
                 checkpoint.save(folder.checkpoints, step + 1, state, facts)
@@ -63,7 +63,7 @@ def train(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machin
 
 
 def _newest(trainer: Trainer, folder: RunFolder) -> checkpoint.Checkpoint | None:
-    """The newest checkpoint that this run can be resumed from; one of an older format is resumed with a warning."""
+    """Return the newest checkpoint that this run can be resumed from, with a warning if its format is older."""
     found = checkpoint.load_newest(folder.checkpoints, warn=say)
     if found is None:
         return None
@@ -76,12 +76,12 @@ def _newest(trainer: Trainer, folder: RunFolder) -> checkpoint.Checkpoint | None
             return None
         if latent.noise_scale(0, steps) != latent.noise_scale(steps, steps):
             say(f"{older}, whose noise schedule ended a step earlier; resuming with the schedule of this version")
-    _check_origin(found, config.fingerprint, interval, folder)
+    check_origin(found, config.fingerprint, interval, folder)
     return found
 
 
-def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int, folder: RunFolder) -> None:
-    """Refuse a state of another run, and a log that lost lines which this state counts on."""
+def check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int, folder: RunFolder) -> None:
+    """Raise UserError for a checkpoint of another run, or if the log lost lines from before the checkpoint."""
     origin = found.facts.get("fingerprint", fingerprint)
     if origin != fingerprint:
         what = f"the checkpoint of step {found.step} in {folder} is of another run, {origin!r}, not of {fingerprint}"
@@ -92,14 +92,14 @@ def _check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int,
         raise UserError(f"{folder.log_file} has no line of step {logged}, which {state}; move that folder away")
 
 
-def _check(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
+def _check_finite(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
     """Raise UserError at a loss that is NaN or infinite, which the trainer did not apply, and name the term."""
     step = next((step for step, values in terms.items() if not math.isfinite(values["loss"])), None)
     if step is None:
         return
     values = terms[step]
-    spoiled = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
-    culprit = spoiled[0] if spoiled else "loss"
+    non_finite = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
+    culprit = non_finite[0] if non_finite else "loss"
     kept = folder.saved_step
     last = f"the last good checkpoint is of step {kept}" if kept else "there is no checkpoint yet"
     raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
@@ -107,7 +107,7 @@ def _check(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set, instead of ending the process at once; a second Ctrl-C does that."""
+    """Yield an event that Ctrl-C and SIGTERM set instead of ending the process; a second Ctrl-C ends it at once."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop

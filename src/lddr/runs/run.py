@@ -1,4 +1,4 @@
-"""Carry out a run: train, measure, save; started again it goes on, and when it is finished it does nothing."""
+"""Train, evaluate and save one run; started again it resumes, and when it is finished it does nothing."""
 
 import platform
 import shutil
@@ -58,27 +58,27 @@ def run(
     if seen.reading and not machine.quiet:
         say(seen.reading)
     trainer = _trainer(config, machine, seen, vae, objective)
-    batches = batches_for(trainer, seen)  # what cannot be trained is refused by now: before there is a folder
+    batches = batches_for(trainer, seen)  # errors in settings and data are raised by now, before there is a folder
     if not machine.quiet:
-        _say_what_labels_do(config, seen)
-        _say_how_long(trainer, batches, folder)
+        _print_use_of_labels(config, seen)
+        _print_duration(trainer, batches, folder)
     with folder.alone(say=say):
         if folder.is_finished:  # another process was faster
             folder.check(seen)
         else:
             with _threads(machine, folder):
-                _carry_out(trainer, batches, folder, machine, tracked)
+                _train_and_save(trainer, batches, folder, machine, tracked)
     return folder.path
 
 
 @contextmanager
 def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
-    """As many of torch's threads as wanted, else as the run began with, else as there are cores; then as before.
+    """Use the requested number of torch threads, else that of the run's start, else one per core; then restore it.
 
     The order of a sum, and with it the last bits of a result, may depend on their number.
     """
-    before, begun_with = torch.get_num_threads(), folder.threads if folder.is_run else None
-    torch.set_num_threads(machine.threads or begun_with or min(before, usable_cores()))
+    before, first = torch.get_num_threads(), folder.threads if folder.is_run else None
+    torch.set_num_threads(machine.threads or first or min(before, usable_cores()))
     try:
         yield
     finally:
@@ -97,7 +97,7 @@ def _trainer(
     return trainer
 
 
-def _say_how_long(trainer: Trainer, batches: Batches, folder: RunFolder) -> None:
+def _print_duration(trainer: Trainer, batches: Batches, folder: RunFolder) -> None:
     """Print the expected duration of a run that takes longer than a few seconds, from a few losses and gradients.
 
     The model stays as it is: no gradient is applied, and the buffers of layers such as batch norm are restored.
@@ -118,20 +118,20 @@ def _say_how_long(trainer: Trainer, batches: Batches, folder: RunFolder) -> None
     say(f"training {steps:,} steps, about {expected} on this machine")
 
 
-def _carry_out(
+def _train_and_save(
     trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: TrackedRun | None
 ) -> None:
     _write_config(trainer.config, folder, batches.dataset)
     with tracked or nullcontext():
         hooks = [machine.on_log, tracked.record if tracked else None]
         train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
-        scores = _measured(trainer, batches, folder, machine)
+        scores = _save_results(trainer, batches, folder, machine)
         if tracked:
             tracked.set_scores(scores)
 
 
-def _measured(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, float]:
-    """Save the model and its scores, and give them."""
+def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, float]:
+    """Save the model and its scores, and return the scores."""
     config, dataset = trainer.config, batches.dataset
     folder.require(CONFIG, LOG)
     facts = {"format": FORMAT, "settings": config.as_dict(), "image_shape": list(dataset.image_shape)}
@@ -148,12 +148,12 @@ def _measured(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Ma
     if config.supervision is not None:
         scores |= config.supervision.guessing(trainer.vae.latent, dataset)
     folder.write_scores(scores)
-    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing left to go on with
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing is left to resume
     return scores
 
 
 def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
-    """Every setting and what it ran on; a folder that holds other settings, or saw other images, is refused."""
+    """Write all settings, versions and images; raise UserError if the folder has other settings or images."""
     if folder.is_run:
         if folder.config != config:
             raise UserError(f"{folder.config_file} holds other settings than its name says; move that folder away")
@@ -172,8 +172,8 @@ def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
     )
 
 
-def _say_what_labels_do(config: Config, dataset: Dataset) -> None:
-    """How the labels of somebody's own images are used, or how to use them."""
+def _print_use_of_labels(config: Config, dataset: Dataset) -> None:
+    """Print how the labels of a user's own images are used, or how to use them."""
     space, supervision = dataset.space, config.supervision
     if supervision is not None and isinstance(space, FactorTable):
         train, validation = map(len, supervision.split(dataset))

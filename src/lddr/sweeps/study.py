@@ -1,6 +1,5 @@
-"""A study is a grid of runs, written down as a short TOML; here it becomes the settings of every run."""
+"""A study is a grid of runs in a short TOML file; this module turns it into the settings of every run."""
 
-import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,22 +30,20 @@ Scores = tuple[tuple[str, ...], MetricSettings]
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 LARGEST_STUDY = 1 << 20  # bytes
-MOST_RUNS = 100_000  # of a block; more is a slip of the keys
-MOST_PARTS = 20  # of a key with dots
-KEY = re.compile(r""" "[^"\n]*" | '[^'\n]*' | [^\s,=\[\]{}]+ """, re.VERBOSE)  # between two dots of a key
+MOST_RUNS = 100_000  # of a block; more is a typing error
 PLURALS = {"seeds": "seed", "datasets": "dataset"}
 NAMES = ("model", "latent", "objective", "dataset", "preset", "supervision")  # what is chosen by name
 
 
 @dataclass(frozen=True)
 class Study:
-    """Runs that belong together, and the scores they should get."""
+    """Runs that belong together, and the metrics to compute for them."""
 
     name: str
     configs: Sequence[Config]
     metrics: Sequence[str] = METRICS
     about: str = ""
-    scoring: MetricSettings = field(default_factory=dict)  # where a metric is not to have its published settings
+    scoring: MetricSettings = field(default_factory=dict)  # settings of metrics that differ from the published ones
 
     @property
     def wanted(self) -> dict[str, Metric]:
@@ -60,7 +57,7 @@ def read_study(
     dataset: str | None = None,
     only: str | Sequence[str] | None = None,
 ) -> Study:
-    """The study of a file or of a shipped name; `dataset` takes the place of its own, `only` picks some of its runs."""
+    """Read the study of a file or of a shipped name; `dataset` replaces its own, `only` selects some of its runs."""
     path = find_study(study)
     if dataset is not None:
         _check_dataset(dataset)
@@ -71,22 +68,11 @@ def read_study(
 
 def _content(path: Path) -> TomlTable:
     with reading_untrusted(path, "a study in TOML", "correct it there"):
-        text = content_of(path, LARGEST_STUDY).decode()
-        _check_keys(text)
-        return tomllib.loads(text)
-
-
-def _check_keys(text: str) -> None:
-    """Refuse a key such as a.b.c of very many parts: the time that tomllib takes grows with the square of them."""
-    parts = 0
-    for piece in text.split("."):
-        parts = parts + 1 if KEY.fullmatch(piece.strip(" \t")) else 0
-        if parts > MOST_PARTS:
-            raise UserError(f"a key has more than {MOST_PARTS} parts with dots between them; no setting has a dot")
+        return tomllib.loads(content_of(path, LARGEST_STUDY).decode())
 
 
 def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:
-    """The runs whose settings meet every condition: at least one."""
+    """Return the runs whose settings meet every condition; raise UserError if there is none."""
     left = [(config, config.flat()) for config in configs]
     known = dict.fromkeys(name for _, settings in left for name in settings)
     for condition in conditions:
@@ -99,14 +85,14 @@ def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Conf
 
 
 def shipped_studies() -> dict[str, Path]:
-    """The studies that come with lddr, by name."""
+    """Return the studies that ship with lddr, by name."""
     package = Path(__file__).parents[1]
     folder = package.parents[1] / "studies" if package.parent.name == "src" else package / "studies"
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
 def find_study(study: str | Path) -> Path:
-    """The file that is meant: a path, or the bare name of a shipped study."""
+    """Return the file of a study, given as a path or as the bare name of a shipped one."""
     path, shipped = Path(study), shipped_studies()
     if path.suffix == ".toml" or len(path.parts) > 1:
         return path
@@ -121,21 +107,21 @@ def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
     for number, block in enumerate(content["blocks"], 1):
         runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
-    # seed by seed, so that a sweep that is stopped early has something of everything
+    # seed by seed, so that a sweep that is stopped early has some runs of every kind
     ordered = sorted(runs, key=lambda config: config.training.seed)
     names, scoring = scores[scale]
     return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
 
 
 def _scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
-    """What the keys `metrics` and `set` of a study say, on top and in [quick], where the last word counts."""
+    """Return the keys `metrics` and `set` of a study; those in [quick] override the ones at the top."""
     quick = content.get("quick", {})
     names, scoring = _scores(content.get("metrics", METRICS), content.get("set", []), {})
     return {"full": (names, scoring), "quick": _scores(quick.get("metrics", names), quick.get("set", []), scoring)}
 
 
 def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
-    """The names of metrics, and what is changed of their settings; those of other metrics in `base` are dropped."""
+    """Return the names of metrics and their changed settings; settings of other metrics in `base` are dropped."""
     if not isinstance(names, list | tuple) or not names:
         raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
     for name in names:
@@ -175,13 +161,13 @@ _WORDS = {str: "text", list: "list", dict: "section", int: "number"}
 
 
 def _axes_of_block(number: int, block: TomlTable, content: TomlTable, scale: Scale, dataset: str | None) -> Axes:
-    """[base], then the block, and for the quick scale [quick], then the block's own: the last word counts."""
+    """Merge [base], the block, and for the quick scale [quick] and the block's own; the later ones win."""
     here, own_quick = f"block {number}", block.get("quick", {})
     if not isinstance(own_quick, dict):
         raise UserError(f"{here} quick must be a section such as {{ seeds = 2 }}, not {own_quick!r}")
     sections = {"[base]": content.get("base", {}), here: _without(block, "quick")}
     quick = {"[quick]": _without(content.get("quick", {}), "metrics", "set"), f"{here} quick": own_quick}
-    axes = {where: _axes(where, section) for where, section in (sections | quick).items()}  # mistakes in all of them
+    axes = {where: _axes(where, section) for where, section in (sections | quick).items()}  # checks all of them
     kept = axes if scale == "quick" else {where: axes[where] for where in sections}
     merged: Axes = {name: values for part in kept.values() for name, values in part.items()}
     if dataset is not None:
@@ -199,7 +185,7 @@ def _without(section: TomlTable, *keys: str) -> TomlTable:
 
 
 def _axes(where: str, section: TomlTable) -> Axes:
-    """The settings of a section, each as the list of its values."""
+    """Return the settings of a section, each as the list of its values."""
     axes: Axes = {}
     for key, value in section.items():
         name = PLURALS.get(key, key)
@@ -231,7 +217,7 @@ def _values(where: str, key: str, value: Any) -> list[Any]:
 
 
 def _check_value(where: str, key: str, name: str, value: Any) -> None:
-    """Refuse what `configure` would, in words that fit a file."""
+    """Raise UserError for what `configure` would refuse, with its place in the file."""
     if name not in NAMES:
         all_settings()[name].check(f"{where} {key}", value)
         return
@@ -256,25 +242,25 @@ def _check_dataset(name: str) -> None:
 
 @cache
 def known_settings(model: str | None = None) -> frozenset[str]:
-    """The names of all settings of a model, or of any, as `lddr train` has them."""
+    """Return the names of all settings of a model, or of any, as on the command line of `lddr train`."""
     return frozenset(all_settings() if model is None else settings_of(model)) | frozenset(NAMES)
 
 
 def _models(axes: Axes) -> list[str]:
-    """The models of a block, by name or by their points of the grid."""
+    """Return the models of a block, given by name or by latent and objective."""
     points = product(*(axes.get(name, [None]) for name in ("model", "latent", "objective")))
     return [models.chosen(*point) for point in points]
 
 
 def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
-    """Every setting must be one of every model it is meant for: what is silently left out would surprise somebody."""
+    """Raise UserError if a model of the block lacks one of its settings: silently ignoring it would surprise."""
     for name in axes:
         for model in _models(merged):
             if name not in known_settings(model):
                 owners = ", ".join(other for other in models if name in known_settings(other))
                 raise UserError(f"{where} {name}: {model} has no such setting; keep it to blocks of {owners}")
         if name in rules_of(Supervision) and "supervision" not in merged:
-            raise UserError(f"{where} {name} needs a supervision beside it, one of {', '.join(supervisions())}")
+            raise UserError(f"{where} {name} needs a supervision with it, one of {', '.join(supervisions())}")
 
 
 def _runs(where: str, axes: Axes) -> Iterator[Config]:
