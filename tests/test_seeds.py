@@ -20,7 +20,7 @@ from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.errors import UserError
 from lddr.hardware import Machine
-from lddr.metrics.udr import udr
+from lddr.metrics.unsupervised import udr
 from lddr.runs.loop import Stopped
 from lddr.runs.run import run
 from lddr.selection.ranking import SAMPLES

@@ -13,7 +13,7 @@ from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.explorer.guard import listening, url
 from lddr.explorer.server import create_app, server
-from lddr.metrics.gap import gap
+from lddr.metrics.elbo import gap
 from lddr.metrics.mig import mig
 from lddr.runs.run import Machine, run
 from lddr.trained import Trained

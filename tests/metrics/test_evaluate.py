@@ -12,8 +12,8 @@ from lddr.cli import main
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
+from lddr.metrics.elbo import gap
 from lddr.metrics.evaluate import evaluate
-from lddr.metrics.gap import gap
 from lddr.metrics.metric import metrics
 from lddr.runs.evaluate import evaluate_run
 from lddr.trained import Trained
@@ -233,7 +233,7 @@ def test_a_score_is_kept_before_the_next_metric_begins(folder, monkeypatch):
     def interrupted(*given, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("lddr.metrics.gap"), "_batch", interrupted)
+    monkeypatch.setattr(import_module("lddr.metrics.elbo"), "_batch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         evaluate_run(folder, ["mig", "gap"], settings={"mig": {"samples": 200}}, quiet=True)
     assert kept(folder)["metrics"].keys() == {"mig"}

@@ -7,7 +7,7 @@ from lddr.data.dataset import stream
 from lddr.data.in_memory import ArrayDataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.metrics.gap import gap
+from lddr.metrics.elbo import gap
 from lddr.metrics.metric import UndefinedError, metrics
 from lddr.trained import Trained
 

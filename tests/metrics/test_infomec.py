@@ -5,9 +5,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, mutual_info_score
 
 from lddr.errors import UserError
-from lddr.metrics.infomec import concentration, infomec, predicted_share
 from lddr.metrics.information import discretised
 from lddr.metrics.metric import UndefinedError
+from lddr.metrics.modularity import concentration, infomec, predicted_share
 from tests.metrics.published import neighbour_information
 
 GENERATOR = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
 
 from lddr.errors import UserError
-from lddr.metrics.udr import agreement, correlations, lasso_weights, udr
+from lddr.metrics.unsupervised import agreement, correlations, lasso_weights, udr
 
 SIMILARITIES = ["lasso", "spearman"]
 GENERATOR = np.random.default_rng(0)

@@ -236,7 +236,7 @@ def test_the_model_that_agrees_with_the_others_is_chosen():
 
 
 def test_udr_is_the_metric_of_that_name():
-    from lddr.metrics.udr import udr
+    from lddr.metrics.unsupervised import udr
 
     models = {number: categorical(draws(number % 2) // 9) for number in range(4)}
     expected = udr([model.codes for model in models.values()]).scores

@@ -22,7 +22,7 @@ SIZES = (10, 100, 1_000, 10_000)
 FEW, MANY = 100, 10_000  # the two sizes that statistical efficiency compares
 STRENGTHS, FOLDS, ITERATIONS = 10, 5, 100  # the published logistic regression
 LOGISTIC = {"strengths": STRENGTHS, "folds": FOLDS, "iterations": ITERATIONS}
-PARTS = {"train": lambda settings: max(settings["sizes"]), "test": 5_000}
+TASK: Any = {"parts": {"train": lambda settings: max(settings["sizes"]), "test": 5_000}, "is_task": True}
 
 
 @dataclass(frozen=True)
@@ -41,24 +41,8 @@ class DownstreamResult(Result):
     left_out: tuple[int, ...]
 
 
-@metric(
-    "downstream_boosting",
-    "Gradient boosting",
-    seconds=700,
-    parts=PARTS,
-    is_task=True,
-    learner="boosting",
-    stratified=False,
-)
-@metric(
-    "downstream_logistic",
-    "Logistic regression",
-    seconds=60,
-    parts=PARTS,
-    is_task=True,
-    learner="logistic",
-    estimator="published",
-)
+@metric("downstream_boosting", "Gradient boosting", **TASK, seconds=700, learner="boosting", stratified=False)
+@metric("downstream_logistic", "Logistic regression", **TASK, seconds=60, learner="logistic", estimator="published")
 def downstream(
     codes_train: ArrayLike,
     factors_train: ArrayLike,
@@ -66,9 +50,9 @@ def downstream(
     factors_test: ArrayLike,
     learner: LearnerName = "logistic",
     sizes: Annotated[Sequence[int], {"at_least": 1}] = SIZES,
-    seed: Seed = 0,  # of the boosting; logistic regression draws nothing
-    stratified: bool = False,  # the folds of logistic regression
-    estimator: Estimator = "published",  # of the boosting, as for DCI
+    seed: Seed = 0,
+    stratified: bool = False,
+    estimator: Estimator = "published",
     progress: Progress | None = None,
 ) -> DownstreamResult:
     """Mean test accuracy of a classifier per factor, from few and from many labels; and their ratio, the efficiency.
@@ -78,10 +62,41 @@ def downstream(
     vary in training. The folds that choose the strength of the regression are plain, as in disentanglement_lib; with
     `stratified` they have the shares of the values, and values that occur once are dropped, as the D-VAE's authors do.
     Boosting is scikit-learn's or, with the "fast" estimator, the same on codes that are sorted once (see `boosted`).
+
+    Parameters
+    ----------
+    codes_train, factors_train, codes_test, factors_test : array
+        (samples, latents), and whole numbers (samples, factors), to train and to test with.
+    learner : {"logistic", "boosting"}
+        Cross-validated logistic regression, or gradient boosting.
+    sizes : tuple of int
+        Numbers of training samples.
+    seed : int
+        Of the boosting.
+    stratified : bool
+        Whether the folds of logistic regression are stratified.
+    estimator : {"published", "fast"}
+        Whose gradient boosting.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    DownstreamResult
+        The mean accuracy at the largest size, the `accuracy` (sizes, factors), and the `efficiency`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import downstream
+    >>> factors = np.random.default_rng(0).integers(2, size=(2_000, 2))
+    >>> codes = factors * 0.5
+    >>> downstream(codes[:1_000], factors[:1_000], codes[1_000:], factors[1_000:], sizes=(100,)).mean_accuracy
+    (1.0,)
     """
     parts = checked_parts(codes_train, factors_train, codes_test, factors_test)
     train, test = parts[:2], parts[2:]
-    _refuse_what_cannot_be_fitted(train[0], train[1], test[0], learner)
+    _check_samples(train[0], train[1], test[0], learner)
     fitted = tuple(sorted({size for size in sizes if size <= len(train[0])}))
     left_out = tuple(sorted({size for size in sizes if size > len(train[0])}))
     if not fitted:
@@ -103,7 +118,7 @@ def downstream(
     )
 
 
-def _refuse_what_cannot_be_fitted(train: Floats, truth: Whole, test: Floats, learner: LearnerName) -> None:
+def _check_samples(train: Floats, truth: Whole, test: Floats, learner: LearnerName) -> None:
     if not train.shape[1] or not (truth != truth[0]).any():
         raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
     if learner == "boosting" and max(np.abs(train).max(), np.abs(test).max()) > np.finfo(np.float32).max:
@@ -117,7 +132,7 @@ def _accuracies(
     how: How,
     progress: Progress | None,
 ) -> Floats:
-    """(sizes, factors); the longest fits start first, so that no core waits for one at the end."""
+    """Return accuracies (sizes, factors); the longest fits start first, so that no core waits for one at the end."""
     pairs = [(size, factor) for size in sizes for factor in range(train[1].shape[1])]
     tasks = [(how, train[0][:size], train[1][:size, factor], test[0], test[1][:, factor]) for size, factor in pairs]
     costs = np.array([size * len(np.unique(train[1][:size, factor])) for size, factor in pairs])
@@ -128,7 +143,7 @@ def _accuracies(
 
 
 def accuracy_of(how: How, codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole) -> float:
-    """The share of test samples whose label is predicted from their code."""
+    """Return the share of test samples whose label is predicted from their code."""
     learner, seed, stratified, estimator = how
     if stratified:
         codes, labels = _without_singles(codes, labels)
@@ -138,19 +153,19 @@ def accuracy_of(how: How, codes: Floats, labels: Whole, codes_test: Floats, labe
         _, _, predicted = boosted(codes.astype(np.float32), labels, codes_test.astype(np.float32), seed)
         return float(np.mean(predicted == labels_test))
     with warnings.catch_warnings():
-        _silence_what_is_known()
+        _ignore_expected_warnings()
         model = _estimator(learner, seed, labels, stratified).fit(codes, labels)
     return float(np.mean(model.predict(codes_test) == labels_test))
 
 
 def _without_singles(codes: Floats, labels: Whole) -> tuple[Floats, Whole]:
-    """The samples of values that occur twice or more; all of them where there are none."""
+    """Return the samples of values that occur at least twice; all samples if there are none."""
     _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
     several = counts[places] > 1
     return (codes[several], labels[several]) if several.any() else (codes, labels)
 
 
-def _silence_what_is_known() -> None:
+def _ignore_expected_warnings() -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     # The published protocol stops L-BFGS after 100 steps, on codes as they are: ending on the way is part of it.
@@ -163,7 +178,7 @@ def _silence_what_is_known() -> None:
 
 
 def _estimator(learner: LearnerName, seed: int, labels: Whole, stratified: bool) -> Any:
-    """The published classifier; where there are fewer samples than folds, each sample is a fold.
+    """Return the published classifier; with fewer samples than folds, each sample is a fold.
 
     In plain folds a class that a fold lacks keeps its place and is never predicted there, which is what lets 10
     samples of 40 classes be fitted at all; stratified ones are as many as the most frequent class has samples.
@@ -180,5 +195,5 @@ def _estimator(learner: LearnerName, seed: int, labels: Whole, stratified: bool)
 
 
 def _efficiency(means: Mapping[int, float]) -> float | None:
-    """Accuracy with few labels over accuracy with many; None where either is missing or nothing was right."""
+    """Return accuracy with few labels over accuracy with many; None if either is missing or the latter is 0."""
     return means[FEW] / means[MANY] if FEW in means and means.get(MANY) else None

@@ -1,16 +1,25 @@
-"""The evidence lower bound (ELBO) of a trained model, from samples of its posteriors and without noise."""
+"""The evidence lower bound (ELBO) of a trained model, and its straight-through gap (paper, §3.3)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Count, Progress, Result, metric
+import numpy as np
+
+from lddr.data.dataset import Dataset, Images, as_floats, stream
+from lddr.errors import UserError
+from lddr.metrics.information import Floats
+from lddr.metrics.metric import Count, Progress, Result, UndefinedError, metric
+from lddr.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from lddr.latents.latent import Posterior, Sample
     from lddr.trained import Trained
     from lddr.vae import VAE
+
+    Penalty = Callable[[Posterior, Sample], Tensor]  # what the training loss adds to reconstruction and KL, ()
 
 Sampling = Literal["training", "posterior"]
 BATCHES, BATCH_SIZE, DRAWS = 16, 64, 4
@@ -43,6 +52,34 @@ def elbo(
     relaxed (softmax(log α + scale · g), with the scale at the end of the noise schedule) while the KL is that of the
     categories: usually below log p(x), but not guaranteed to be. "posterior" samples the posterior itself, that is one
     category for each discrete latent, which gives a lower bound of log p(x) for every model, up to the sampling error.
+
+    Parameters
+    ----------
+    trained, dataset : Trained, Dataset
+        The model, and the images that it is scored with.
+    seed : int
+        Decides which images are sampled.
+    batches, batch_size : int
+        How many images are encoded.
+    draws : int
+        Samples of each posterior.
+    sampling : {"training", "posterior"}
+        How they are sampled.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    ElboResult
+        The score, `reconstruction`, `kl`, and the ELBO of codes without noise as `noiseless`.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> trained = lddr.Trained.load("circles-dvae")
+    >>> found = lddr.metrics.elbo(trained, lddr.load_dataset("circles", 32), 0, batches=1)
+    >>> found.score < found.noiseless < 0
+    True
     """
     found = bounds(
         trained.vae, trained.config.training.steps, dataset, seed, batches, batch_size, draws, sampling, progress
@@ -62,7 +99,7 @@ def bounds(
     sampling: Sampling = "training",
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Scores of a model after its `steps` of training, in nats per image; images and noise depend on the seed alone.
+    """Return scores of a model after `steps` of training, in nats per image; the seed decides images and noise.
 
     "elbo" is that of samples, "elbo_noiseless" = -reconstruction - KL that of codes without noise, as in the
     straight-through gap. "mean_picture" is the reconstruction error of the mean of these images, and "explained" the
@@ -109,9 +146,182 @@ def bounds(
 
 
 def sampled_errors(vae: "VAE", images: "Tensor", noise: "Tensor", scale: float, hard: bool | None = None) -> "Tensor":
-    """Reconstruction errors of samples made of noise (draws, images, …), in nats: (draws, images)."""
+    """Return reconstruction errors in nats of samples from noise (draws, images, …): (draws, images)."""
     import torch
 
     posterior = vae.encode(images)
     outputs = (vae.decoder(posterior.rsample(each, scale, hard)) for each in noise)
     return torch.stack([vae.likelihood.per_image(each, images) for each in outputs])
+
+
+@dataclass(frozen=True)
+class GapResult(Result):
+    """|soft - hard| in nats per image with its 95 % bootstrap interval over batches, and the terms it comes from.
+
+    Soft is the noiseless model, hard the same with every latent rounded to its most probable category. Both ELBOs
+    have the KL of the posterior as it is; `kl_hard` is that of the rounded posterior, which is the same for all images.
+    """
+
+    interval: tuple[float, float]
+    elbo_soft: float
+    elbo_hard: float
+    reconstruction_soft: float
+    reconstruction_hard: float
+    kl_soft: float
+    kl_hard: float
+    penalty_soft: float  # what the loss has besides the ELBO; 0 in the paper's variant
+    penalty_hard: float
+    per_image: float  # the mean of the gaps of single images
+    relative: float  # the gap as a share of the soft reconstruction
+    confidence: float  # the largest probability of a posterior, mean over latents and images
+    entropy: float  # of the posterior in nats, mean over latents and images
+
+
+@metric("gap", "Gap_ST", seconds=80)
+def gap(
+    trained: "Trained",
+    dataset: Dataset,
+    seed: int,
+    batches: Count = 1000,
+    batch_size: Count = 64,
+    variant: Literal["paper", "authors"] = "paper",
+    progress: Progress | None = None,
+) -> GapResult:
+    """What a discrete model loses when latents are rounded: |ELBO_ST - ELBO|; "authors" compares training losses.
+
+    The ELBO of an image that is sampled more than once is computed once, so that small datasets take seconds.
+
+    Parameters
+    ----------
+    trained, dataset : Trained, Dataset
+        The model, and the images that it is scored with.
+    seed : int
+        Decides which images are sampled.
+    batches, batch_size : int
+        How many images are encoded.
+    variant : {"paper", "authors"}
+        Compare the ELBO, or the training loss as in the authors' code.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    GapResult
+        The score, its 95 % bootstrap `interval` over batches, and the terms that it comes from.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> trained = lddr.Trained.load("circles-dvae")
+    >>> found = lddr.metrics.gap(trained, lddr.load_dataset("circles", 32), 0, batches=2)
+    >>> found.interval[0] <= found.score <= found.interval[1]
+    True
+    """
+    if not trained.is_discrete:
+        raise UndefinedError(f"{trained.vae.latent.title} latents have no values to round to")
+    if variant == "paper" and dataset.is_fixed:
+        return _gap_result(_each_image_once(trained, dataset, seed, batches, batch_size, progress), trained)
+    penalty, extra = None, 0.0
+    if variant == "authors":
+        from lddr.training.trainer import reconstruction_weight
+
+        weight = reconstruction_weight(trained.config.training, dataset, trained.vae.likelihood)
+        penalty, extra = loss_penalty(trained), weight - 1
+    rows = []  # where the model is, read at the end
+    for number in range(batches):
+        rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
+        if progress is not None:
+            progress(1 / batches)
+    return _gap_result(np.stack([row.cpu().double().numpy() for row in rows]), trained)
+
+
+def _each_image_once(
+    trained: "Trained", dataset: Dataset, seed: int, batches: int, batch_size: int, progress: Progress | None
+) -> Floats:  # (batches, images, 7)
+    """Return the rows of all batches, with each distinct image encoded once."""
+    drawn = np.stack([dataset.space.sample(stream(seed, "gap", number), batch_size) for number in range(batches)])
+    distinct, places = np.unique(drawn, return_inverse=True)
+    rows = []  # where the model is, read at the end
+    for first in range(0, len(distinct), batch_size):
+        part = distinct[first : first + batch_size]
+        rows.append(_batch(trained, dataset.images(part), None, 0.0))
+        if progress is not None:
+            progress(len(part) / len(distinct))
+    return np.concatenate([row.cpu().double().numpy() for row in rows])[places.reshape(drawn.shape)]
+
+
+def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> "Tensor":
+    """Return reconstruction and penalty, soft and hard, KL, confidence and entropy: (images, 7).
+
+    `extra` is the weight of the reconstruction in the loss minus 1: it counts as a penalty.
+    """
+    import torch
+
+    from lddr.training.batches import as_tensor
+
+    with torch.no_grad():
+        images = as_tensor(as_floats(drawn), trained.device)
+        posterior = trained.vae.encode(images)
+        both = [posterior.expected(hard=rounded) for rounded in (False, True)]
+        columns = [trained.vae.likelihood.per_image(trained.vae.decoder(sample.z), images) for sample in both]
+        columns += [
+            extra * loss + (penalty(posterior, sample) if penalty else 0.0)
+            for sample, loss in zip(both, columns.copy(), strict=True)
+        ]
+        columns += [posterior.kl.sum(1), *_certainty(posterior.parameters)]
+    return torch.stack(columns, dim=1)
+
+
+def _gap_result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, images, 7)
+    soft, hard, soft_penalty, hard_penalty, kl, confidence, entropy = rows.mean((0, 1)).tolist()
+    differences = rows[..., 1] + rows[..., 3] - rows[..., 0] - rows[..., 2]  # (batches, images)
+    score = float(abs(differences.mean()))
+    return GapResult(
+        score,
+        bootstrap_interval(lambda rows: abs(rows.mean(axis=1)), differences.mean(1), generator=stream(0, "bootstrap")),
+        elbo_soft=-soft - kl,
+        elbo_hard=-hard - kl,
+        reconstruction_soft=soft,
+        reconstruction_hard=hard,
+        kl_soft=kl,
+        kl_hard=sum(np.log(len(trained.values_of(latent))) for latent in range(trained.num_latents)),
+        penalty_soft=soft_penalty,
+        penalty_hard=hard_penalty,
+        per_image=float(np.abs(differences).mean()),
+        relative=score / soft if soft else 0.0,
+        confidence=confidence,
+        entropy=entropy,
+    )
+
+
+def _certainty(probabilities: "Tensor") -> list["Tensor"]:  # (batch, latents, values)
+    """Return largest probability and entropy of the posteriors, mean over latents: (batch,) each."""
+    import torch
+
+    return [probabilities.amax(2).mean(1), torch.special.entr(probabilities).sum(2).mean(1)]
+
+
+def loss_penalty(trained: "Trained") -> "Penalty":
+    """Return the terms of the training loss other than reconstruction and KL, as at the end of the training."""
+    import torch
+
+    from lddr.objectives.objective import AdversarialObjective
+    from lddr.training.batches import torch_stream
+    from lddr.vae import Output
+
+    try:
+        objective = trained.objective()
+    except UserError as error:
+        raise UndefinedError(str(error)) from error
+    vae, schedule = trained.vae, objective.schedule(trained.config.training.steps)
+
+    def penalty(posterior: "Posterior", sample: "Sample") -> "Tensor":
+        random = None
+        if not isinstance(objective, AdversarialObjective):
+            random = objective.draw(vae.latent, len(sample.z), torch_stream(0, "gap"))  # the same for soft and hard
+        output = Output(sample.z, posterior, sample, vae)  # no penalty looks at the reconstruction
+        penalties = objective.penalties(output, schedule, None if random is None else random.to(trained.device))
+        penalties = penalties | vae.latent.losses(posterior, sample)
+        return torch.stack([-posterior.mean_kl, *penalties.values()]).sum()
+
+    return penalty

@@ -252,7 +252,7 @@ def _score_samples(
                 else:
                     samples = encoded.samples(plan.draws[metric.name])
                     result = score_with_intervals(metric, samples, options, progress, bars.line)
-                entry = replace(result, settings=metric.fixed | settings | result.settings).as_dict()
+                entry = replace(result, settings=settings | result.settings).as_dict()
                 few = few_samples_warning(entry["settings"])
                 entry |= {"warning": few} if few else {}
             except UndefinedError as reason:

@@ -30,7 +30,7 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
             f"expected codes (samples, latents) and factors (samples, factors), got {values.shape}, {truth.shape}"
         )
     if not np.isfinite(values).all():
-        raise UserError("the codes hold values that are not finite; mend them before they are scored")
+        raise UserError("the codes hold values that are not finite; fix them before they are scored")
     if np.abs(values).max() > LARGEST:
         raise UserError(f"codes beyond {LARGEST:g} are too large to be scored; scale them down")
     if truth.dtype.kind not in "biuf" or (truth.dtype.kind == "f" and not (truth == np.rint(truth)).all()):

@@ -17,7 +17,7 @@ SLICE = 500  # points looked up at a time: 500 x 64 pairs of 10 numbers are 5 MB
 
 
 def holdable(space: FactorSpace, at_least: int) -> list[int]:
-    """The factors that can be held while something else varies: two values or more, and two images per value."""
+    """Return the factors that can be held while others vary: with two values or more, and two images per value."""
     found = [factor for factor in range(len(space.factors)) if 1 < len(occurring(space, factor)) <= space.size // 2]
     if len(found) < at_least:
         factors = "factor" if at_least == 1 else "factors"
@@ -29,17 +29,14 @@ def holdable(space: FactorSpace, at_least: int) -> list[int]:
 
 
 def occurring(space: FactorSpace, factor: int) -> Whole:
-    """The values of a factor that some image has: in a table, a bin or a value may be empty."""
+    """Return the values of a factor that some image has: in a table, a bin or a value may be empty."""
     return np.unique(space.rows[:, factor]) if isinstance(space, FactorTable) else np.arange(space.sizes[factor])
 
 
 def held_draws(
     space: FactorSpace, generator: np.random.Generator, points: Mapping[str, int], shape: tuple[int, ...], together: int
 ) -> Draws:
-    """Points (*shape, together) that each hold one of the factors, picked at random; "train 3" holds factor 3.
-
-    Draws are image numbers only, so that the factor held is in the name of the part.
-    """
+    """Sample points (*shape, together) that each hold one random factor; the part "train 3" holds factor 3."""
     factors, draws = holdable(space, at_least=2), {}
     for part, wanted in points.items():
         counts = generator.multinomial(wanted, np.full(len(factors), 1 / len(factors)))
@@ -52,21 +49,21 @@ def held_draws(
 def sharing(
     space: FactorSpace, generator: np.random.Generator, factor: int, shape: tuple[int, ...], together: int
 ) -> Indices:
-    """Images (*shape, together) of which those along the last axis share the value that a random image has."""
+    """Sample images (*shape, together), of which those along the last axis share the value of a random image."""
     values = space.factors_of(space.sample(generator, shape))[..., factor]  # from an image: so the value occurs
     return space.sample_with(generator, factor, np.repeat(values[..., None], together, axis=-1))
 
 
 def held_samples(samples: Samples, part: str) -> dict[int, Sample]:
-    """The samples of a part, "train 0", "train 2" …, by the number of the factor held."""
+    """Return the samples of a part, "train 0", "train 2" …, by the number of the factor held."""
     names = {name: name.removeprefix(f"{part} ") for name in samples if name.startswith(f"{part} ")}
     return {int(factor): samples[name] for name, factor in names.items()}
 
 
 def summarised(samples: Samples, part: str, summary: Callable[[Floats], Floats]) -> tuple[Floats, Whole]:
-    """The summary (points, latents) of the codes of every point, slice by slice, and the factor held in each."""
+    """Summarise the codes of every point, (points, latents), slice by slice, and return the factor held in each."""
     held = held_samples(samples, part)
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused later, in a sentence
+    with np.errstate(invalid="ignore", over="ignore"):  # non-finite values are refused later, in a sentence
         rows = [
             summary(sample[start : start + SLICE].codes)
             for sample in held.values()
@@ -82,24 +79,24 @@ def drawn_pairs(
     test_points: Count = 5_000,
     pairs: Count = 64,
 ) -> Draws:
-    """Pairs of images that share a factor."""
+    """Sample pairs of images that share a factor."""
     points = {"train": train_points, "test": test_points}
     return held_draws(space, generator, points, (pairs,), together=2)
 
 
 def mean_difference(pairs: Floats) -> Floats:
-    """Mean absolute difference: (points, pairs, 2, latents) → (points, latents)."""
+    """Return mean absolute differences: (points, pairs, 2, latents) → (points, latents)."""
     return np.abs(pairs[:, :, 0] - pairs[:, :, 1]).mean(axis=1)
 
 
 def differences(samples: Samples) -> list[Any]:
-    """The mean differences of the pairs that were drawn, and the factor held in each."""
+    """Return the mean differences of the sampled pairs, and the factor held in each."""
     return [given for part in ("train", "test") for given in summarised(samples, part, mean_difference)]
 
 
 @dataclass(frozen=True)
 class BetaVaeResult(Result):
-    """The accuracy on test points and on training points, and whether the classifier came to rest."""
+    """The accuracy on test points and on training points, and whether the classifier converged."""
 
     train_accuracy: float
     converged: bool
@@ -115,10 +112,32 @@ def beta_vae_score(
 ) -> BetaVaeResult:
     """Accuracy of telling which factor pairs of images share, from the mean difference of their codes.
 
-    A point (latents,) is the mean over pairs that share one factor: mean |code of one - code of the other|. The
-    classifier is scikit-learn's default (L2 with C = 1), which leaves nothing to chance. Its loss has one minimum, so
-    that more iterations than the default of 100 only make sure that it is reached; `converged` is false where latents
-    differ so much in scale (ten thousand times and more) that even these are too few.
+    Higgins et al. (2017). The classifier is scikit-learn's default (L2 with C = 1). Its loss has one minimum, so that
+    more iterations than the default of 100 only make sure that it is reached; `converged` is false if latents differ
+    so much in scale (ten thousand times and more) that even these are too few.
+
+    Parameters
+    ----------
+    differences_train, differences_test : array (points, latents)
+        The mean of |code of one image - code of the other| over pairs that share one factor.
+    held_train, held_test : array (points,)
+        The number of that factor.
+    max_iterations : int
+        Largest number of iterations of the solver.
+
+    Returns
+    -------
+    BetaVaeResult
+        The score, `train_accuracy` and `converged`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import beta_vae_score
+    >>> held = np.arange(200) % 2
+    >>> differences = 1 - np.eye(2)[held]  # the latent of the held factor does not change
+    >>> beta_vae_score(differences, held, differences, held).score
+    1.0
     """
     train, train_labels = checked(differences_train, in_column(held_train))
     test, test_labels = checked(differences_test, in_column(held_test))
@@ -136,7 +155,7 @@ def _fitted(points: Floats, labels: Whole, max_iterations: int) -> tuple[Callabl
 
     classifier = LogisticRegression(max_iter=max_iterations, random_state=0)
     with warnings.catch_warnings(record=True) as complaints:
-        warnings.simplefilter("always", ConvergenceWarning)  # told in the result instead
+        warnings.simplefilter("always", ConvergenceWarning)  # reported in the result instead
         classifier.fit(points, labels)
     return classifier.predict, not any(issubclass(one.category, ConvergenceWarning) for one in complaints)
 
@@ -157,19 +176,19 @@ def drawn_groups(
     test_votes: Count = 5_000,
     images: Several = 64,
 ) -> Draws:
-    """Groups of images that share a factor, and a plain sample."""
+    """Sample groups of images that share a factor, and a plain sample."""
     points = {"train": train_votes, "test": test_votes}
     groups = held_draws(space, generator, points, (), together=images)
     return groups | {"samples": space.sample(generator, samples)}
 
 
 def variance(codes: Floats) -> Floats:
-    """Unbiased variance over images: (…, images, latents) → (…, latents)."""
+    """Return the unbiased variance over images: (…, images, latents) → (…, latents)."""
     return codes.var(axis=-2, ddof=1)
 
 
 def variances_of(samples: Samples) -> list[Any]:
-    """The variances of the sample and of the groups that were drawn, and the factor held in each."""
+    """Return the variances of the sample and of the sampled groups, and the factor held in each."""
     values, factors = checked(samples["samples"].codes, samples["samples"].factors)
     groups = [given for part in ("train", "test") for given in summarised(samples, part, variance)]
     return [variance(values), *groups, factors.shape[1]]
@@ -197,10 +216,35 @@ def factor_vae_score(
 ) -> FactorVaeResult:
     """Accuracy of a majority vote: the latent that varies least stands for the factor it won most training votes of.
 
-    `variances` (latents,) are those over the whole dataset; `variances_train` and `variances_test` (votes, latents)
-    those over images that share the factor `held` (votes,). A vote goes to the latent with the smallest ratio of the
-    two, among those whose standard deviation over the dataset is at least `min_std`; the score is 0 where there is
-    none.
+    Kim & Mnih (2018). A vote goes to the latent with the smallest ratio of its variance among images that share a
+    factor to its variance over the dataset.
+
+    Parameters
+    ----------
+    variances : array (latents,)
+        The variance of every latent over the dataset.
+    variances_train, variances_test : array (votes, latents)
+        The variances over images that share a factor.
+    held_train, held_test : array (votes,)
+        The number of that factor.
+    num_factors : int, optional
+        The number of factors; by default, the largest held number plus one.
+    min_std : float
+        Latents with a smaller standard deviation over the dataset get no votes; the score is 0 if all have.
+
+    Returns
+    -------
+    FactorVaeResult
+        The score, `train_accuracy`, the training `votes` (latents, factors) and `active_latents`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import factor_vae_score
+    >>> held = np.arange(200) % 2
+    >>> variances = 1 - np.eye(2)[held]  # the latent of the held factor does not vary
+    >>> factor_vae_score([1.0, 1.0], variances, held, variances, held).score
+    1.0
     """
     train, train_labels = checked(variances_train, in_column(held_train))
     test, test_labels = checked(variances_test, in_column(held_test))
@@ -221,7 +265,7 @@ def factor_vae_score(
 
 
 def votes_won(ratios: Floats, labels: Whole, active: NDArray[np.bool_], num_factors: int) -> Whole:
-    """How often each latent had the smallest ratio (votes, latents) while each factor was held: (latents, factors)."""
+    """Count how often each latent had the smallest ratio (votes, latents) while each factor was held."""
     votes = np.zeros((len(active), num_factors), np.int64)
     if active.any():
         winners = np.where(active, ratios, np.inf).argmin(axis=1)
@@ -230,7 +274,7 @@ def votes_won(ratios: Floats, labels: Whole, active: NDArray[np.bool_], num_fact
 
 
 def majority_accuracy(votes: Whole, test_votes: Whole) -> float:
-    """The share of the test votes whose factor is the one that the latent stands for by `votes`."""
+    """Return the share of the test votes whose factor is the one that the latent stands for by `votes`."""
     right = np.take_along_axis(test_votes, votes.argmax(axis=1)[:, None], axis=1).sum()
     return float(right / max(test_votes.sum(), 1))
 
@@ -238,7 +282,7 @@ def majority_accuracy(votes: Whole, test_votes: Whole) -> float:
 def drawn_values(
     space: FactorSpace, generator: np.random.Generator, samples: Count = 10_000, max_values: Count = 50
 ) -> Draws:
-    """About as many images for each factor, equally many of each value, whose factor is in the name of the part."""
+    """Sample about as many images for each factor, equally many of each value; the part "factor 3" holds factor 3."""
     draws: Draws = {}
     for factor in holdable(space, at_least=1):
         values = evenly_chosen(occurring(space, factor), max_values)
@@ -247,12 +291,12 @@ def drawn_values(
 
 
 def evenly_chosen(values: Whole, at_most: int) -> Whole:
-    """All values, or evenly chosen ones where there are too many."""
+    """Return all values, or evenly chosen ones if there are too many."""
     return values[np.linspace(0, len(values) - 1, min(len(values), at_most)).round().astype(np.int64)]
 
 
 def codes_by_factor(samples: Samples) -> list[Any]:
-    """The codes and the values held of every factor that could be."""
+    """Return the codes and the held values of every factor that could be held."""
     held = held_samples(samples, "factor")
     factors = {factor: sample.factors for factor, sample in held.items()}
     codes = [sample.codes for sample in held.values()]
@@ -279,10 +323,35 @@ def irs(
 ) -> IrsResult:
     """Interventional robustness: how little a latent moves when all factors but its own change; mean over latents.
 
-    `codes[i]` (samples, latents) are those of images in which factor i (or `held[i]` of `num_factors`) was set to
-    `values[i]` (samples,) and the others left free. The robustness of a latent z, if g is held, is
-    1 - E_g[Q(|z - E[z|g]|)] / max |z - E[z]|, with Q the quantile; it is 0 for a latent that never varies and for a
-    factor that was set to one value only, or never. The mean is weighted by the largest deviations.
+    Suter et al. (2019). The robustness of a latent z, if g is held, is 1 - E_g[Q(|z - E[z|g]|)] / max |z - E[z]|, with
+    Q the quantile; it is 0 for a latent that never varies and for a factor that was set to one value only, or never.
+    The mean is weighted by the largest deviations.
+
+    Parameters
+    ----------
+    codes : sequence of arrays (samples, latents)
+        For every held factor the codes of images in which it was set, and the other factors left free.
+    values : sequence of arrays (samples,)
+        The values that it was set to.
+    held : sequence of int, optional
+        The numbers of the held factors; by default, all from 0.
+    num_factors : int, optional
+        The number of factors; by default, that of the held ones.
+    quantile : float
+        Of the deviations; 1 is their maximum.
+
+    Returns
+    -------
+    IrsResult
+        The score, `per_latent`, `weights` and the `robustness` (latents, factors).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import irs
+    >>> factors = np.random.default_rng(0).integers(4, size=(2_000, 2))
+    >>> irs([factors, factors], [factors[:, 0], factors[:, 1]]).score
+    1.0
     """
     if len(codes) != len(values) or not len(codes):
         raise UserError(f"expected codes and values for every factor, got them for {len(codes)} and {len(values)}")
@@ -301,12 +370,12 @@ def irs(
 
 
 def largest_deviation(codes: Floats) -> Floats:
-    """The largest distance of a code from the mean of its latent, exactly 0 for a constant one: (latents,)."""
+    """Return the largest distance of a code from the mean of its latent, exactly 0 for a constant one: (latents,)."""
     return np.where(np.ptp(codes, axis=0) > 0, np.abs(codes - codes.mean(axis=0)).max(axis=0), 0.0)
 
 
 def expected_deviation(codes: Floats, values: Whole, quantile: float) -> Floats:
-    """The quantile of the distance from the mean of the images with the same value, mean over all: (latents,)."""
+    """Return the quantile of the distance from the mean of images with the same value, mean over values."""
     order = np.argsort(values, kind="stable")
     starts = np.unique(values[order], return_index=True)[1]
     groups = np.split(codes[order], starts[1:])

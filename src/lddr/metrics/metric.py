@@ -193,7 +193,8 @@ class Metric:
         """Call the function with these inputs and the settings, which are known to be in range."""
         given = self.settings | self.fixed | {"progress": progress}
         names = list(inspect.signature(self.function).parameters)[len(inputs) :]
-        return inspect.unwrap(self.function)(*inputs, **{name: given[name] for name in names if name in given})
+        result = inspect.unwrap(self.function)(*inputs, **{name: given[name] for name in names if name in given})
+        return replace(result, settings=self.fixed | self.settings | result.settings)
 
 
 metrics: Registry[Metric] = Registry("metric", homes=("lddr.metrics",))

@@ -23,7 +23,27 @@ class MigResult(Result):
 def mig(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> MigResult:
     """Gap of the two latents that tell most of a factor, (I₁ - I₂) / H(factor), mean over factors.
 
-    The factors that vary count; a single latent has I₂ = 0.
+    Chen et al. (2018). Only factors that vary count; a single latent has I₂ = 0.
+
+    Parameters
+    ----------
+    codes, factors : array
+        (samples, latents), and whole numbers (samples, factors).
+    num_bins : int
+        Bins of the histogram of each latent.
+
+    Returns
+    -------
+    MigResult
+        The score, `per_factor`, `mutual_information` (latents, factors) and `entropies`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import mig
+    >>> factors = np.random.default_rng(0).integers(4, size=(2_000, 2))
+    >>> round(mig(factors * 0.5, factors).score, 2)
+    1.0
     """
     values, truth = checked(codes, factors)
     information = mutual_information_matrix(discretised(values, num_bins), truth)
@@ -37,7 +57,7 @@ def mig(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> MigResult
 
 
 def two_largest(matrix: Floats) -> tuple[Floats, Floats]:
-    """The largest and the second largest entry of every column; 0 where a column has one entry only."""
+    """Return the largest and the second largest entry of every column, which is 0 if a column has only one."""
     padded = np.concatenate([matrix, np.zeros((1, matrix.shape[1]))]) if len(matrix) < 2 else matrix
     ordered = np.sort(padded, axis=0)
     return ordered[-1], ordered[-2]
@@ -59,8 +79,30 @@ def mig_sup(
 ) -> MigSupResult:
     """Gap of the two largest I / H(factor) of a latent, mean over the active latents; a single factor has no second.
 
-    As in the authors' code a latent is active if its variance is above 0.01; without any the score is 0. The mutual
-    information is that of `mig`, from histograms of the codes, where the authors sample from the posterior.
+    Li et al. (2020). As in the authors' code a latent is active if its variance is above 0.01; the score is 0 if none
+    is. The mutual information comes from histograms of the codes, where the authors sample from the posterior.
+
+    Parameters
+    ----------
+    codes, factors : array
+        (samples, latents), and whole numbers (samples, factors).
+    num_bins : int
+        Bins of the histogram of each latent.
+    active_variance : float
+        The variance above which a latent is active.
+
+    Returns
+    -------
+    MigSupResult
+        The score, `per_latent`, `active`, `mutual_information` (latents, factors) and `entropies`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import mig_sup
+    >>> factors = np.random.default_rng(0).integers(4, size=(2_000, 2))
+    >>> round(mig_sup(factors * 0.5, factors).score, 2)
+    1.0
     """
     values, truth = checked(codes, factors)
     information = mutual_information_matrix(discretised(values, num_bins), truth)

@@ -1,9 +1,11 @@
-"""Modularity: a latent informs of one factor only; explicitness: a linear map finds it (Ridgeway & Mozer 2018)."""
+"""Modularity, explicitness and compactness: of Ridgeway & Mozer (2018), and as InfoMEC (Hsu et al. 2023)."""
 
+import warnings
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lddr.metrics.information import (
     Floats,
@@ -11,13 +13,26 @@ from lddr.metrics.information import (
     checked,
     checked_parts,
     discretised,
+    entropy,
     histogram_facts,
+    mutual_information,
     mutual_information_matrix,
 )
-from lddr.metrics.metric import Count, NotNegative, Progress, Result, UndefinedError, fit_in_parallel, metric
-from lddr.metrics.probe import probabilities, standardised
+from lddr.metrics.metric import (
+    Count,
+    NotNegative,
+    Progress,
+    Result,
+    Seed,
+    Share,
+    UndefinedError,
+    fit_in_parallel,
+    metric,
+)
 
 ROUNDING = 1e-12  # nats: less than this is rounding error, not information
+Estimator = Literal["neighbours", "binned", "categories"]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,26 @@ def modularity(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> Mo
 
     F counts the factors that vary. A latent without any information counts as 0, as published; with F = 1 there is no
     other factor, and an informative latent counts as 1. Noise does not score 0: its spurious I have a maximum, too.
+
+    Parameters
+    ----------
+    codes, factors : array
+        (samples, latents), and whole numbers (samples, factors).
+    num_bins : int
+        Bins of the histogram of each latent.
+
+    Returns
+    -------
+    ModularityResult
+        The score, `per_latent`, and `mutual_information` (latents, factors).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import modularity
+    >>> factors = np.random.default_rng(0).integers(4, size=(2_000, 2))
+    >>> round(modularity(factors * 0.5, factors).score, 3)
+    1.0
     """
     values, truth = checked(codes, factors)
     information = mutual_information_matrix(discretised(values, num_bins), truth)
@@ -75,6 +110,30 @@ def explicitness(
     The scores come from one multinomial logistic regression per factor on the standardised codes, as in
     disentanglement_lib. Its code and the authors' report the AUC itself, for which chance is ½: that is `area`; on the
     scale of `score` chance is 0 (Carbonneau et al. 2022). A value missing from the training set scores at chance.
+
+    Parameters
+    ----------
+    codes_train, factors_train, codes_test, factors_test : array
+        (samples, latents), and whole numbers (samples, factors), to train and to test with.
+    regularisation : float
+        1 / C of the regression.
+    iterations : int
+        Largest number of iterations of its solver.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    ExplicitnessResult
+        The score, `per_factor` and `area`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import explicitness
+    >>> factors = np.random.default_rng(0).integers(2, size=(2_000, 2))
+    >>> explicitness(factors[:1_000] * 0.5, factors[:1_000], factors[1_000:] * 0.5, factors[1_000:]).score
+    1.0
     """
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     scaled = standardised(train, test)
@@ -101,3 +160,221 @@ def _area(
     model = LogisticRegression(C=1 / regularisation if regularisation else np.inf, max_iter=iterations)
     found = probabilities(model, train, factor, test, values)
     return float(np.mean([roc_auc_score(asked == value, found[:, place]) for place, value in enumerate(values)]))
+
+
+def standardised(train: Floats, test: Floats) -> tuple[Floats, Floats]:
+    """Scale both samples to mean 0 and variance 1 in the first; a latent that is constant there becomes 0 there."""
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(train)
+    return scaler.transform(train), scaler.transform(test)
+
+
+def probabilities(
+    model: Any,  # a classifier of scikit-learn
+    train: Any,  # (samples, columns), sparse or not
+    factor: Whole,
+    test: Any,
+    values: Whole,
+) -> Floats:
+    """Return a fitted model's probability of every value, (samples of `test`, values); 0 for an unseen value."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    seen = np.unique(factor)
+    found = np.ones((test.shape[0], 1))  # a model of one value has no choice
+    if len(seen) > 1:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is a setting
+            found = model.fit(train, factor).predict_proba(test)
+    place = np.searchsorted(seen, values).clip(max=len(seen) - 1)
+    return np.where(seen[place] == values, found[:, place], 0.0)
+
+
+@dataclass(frozen=True)
+class InfomecResult(Result):
+    """InfoM (the score), InfoC and InfoE, and the mutual information (latents, factors) in nats behind the first two.
+
+    InfoM is the mean over the `active` latents; InfoC and InfoE are means over the factors that vary.
+    """
+
+    infoc: float
+    infoe: float
+    infom_per_latent: tuple[float, ...]
+    infoc_per_factor: tuple[float, ...]
+    infoe_per_factor: tuple[float, ...]
+    active: tuple[bool, ...]
+    mutual_information: Floats
+    entropies: tuple[float, ...]
+
+
+@metric("infomec", "InfoMEC", seconds=5, parts={"samples": 10_000, "test": 0})
+def infomec(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    codes_test: ArrayLike | None = None,
+    factors_test: ArrayLike | None = None,
+    estimator: Estimator = "neighbours",
+    num_neighbours: Count = 10,
+    num_bins: Count = 20,
+    active_range: Share = 0.05,
+    iterations: Count = 100,
+    seed: Seed = 0,
+    progress: Progress | None = None,
+) -> InfomecResult:
+    """InfoM and InfoC are concentrations of I / H(factor), InfoE is 1 - H(factor | codes) / H(factor).
+
+    A concentration is (largest / sum - 1/n) / (1 - 1/n): of a latent over the n factors that vary (InfoM), of a factor
+    over the n active latents (InfoC); 0 where nothing is known, 1 where n = 1 and something is. The little that noise
+    seems to tell is concentrated, too: InfoM of noise is not 0. A latent is active if its range is above 1/20 of the
+    largest one. The estimators of I: nearest "neighbours" (Ross 2014) for continuous
+    codes, as published; "binned", a histogram as for MIG; "categories", the distinct values, as published for
+    categorical codes, which are active if they vary at all and one-hot for InfoE.
+    InfoE is of a logistic regression without penalty and with equal weights of the values, so that H(factor), its loss
+    without codes, is log(number of values). As published its loss is taken on the sample it was fitted to; with
+    a test sample it is taken there, and can fall below 0.
+
+    Parameters
+    ----------
+    codes, factors, codes_test, factors_test : array
+        (samples, latents), and whole numbers (samples, factors); the test sample is optional.
+    estimator : {"neighbours", "binned", "categories"}
+        The estimator of mutual information.
+    num_neighbours, num_bins : int
+        Of the estimators of these names.
+    active_range : float
+        The share of the largest range above which a latent is active.
+    iterations : int
+        Largest number of iterations of the regression.
+    seed : int
+        Of the noise that breaks ties between neighbours.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    InfomecResult
+        InfoM as the score, `infoc`, `infoe`, and the values behind them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import infomec
+    >>> factors = np.random.default_rng(0).integers(4, size=(2_000, 2))
+    >>> found = infomec(factors, factors, estimator="categories")
+    >>> [round(value, 2) for value in (found.score, found.infoc, found.infoe)]
+    [1.0, 1.0, 1.0]
+    """
+    values, truth, probed, asked = checked_parts(
+        codes,
+        factors,
+        *((codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)),
+    )
+    _check_factors(estimator, truth)
+    inputs = (one_hot if estimator == "categories" else standardised)(values, probed)
+    symbols = _symbols(values, estimator, num_bins)
+    options = {"neighbours": num_neighbours, "iterations": iterations, "seed": seed}
+    tasks = [(symbols, *inputs, column, wanted, options) for column, wanted in zip(truth.T, asked.T, strict=True)]
+    found = fit_in_parallel(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], progress)
+    active = _active(values, 0.0 if estimator == "categories" else active_range)
+    information = np.stack([column for column, _ in found], axis=1)
+    sizes = histogram_facts(values) if estimator == "binned" else {"samples": len(values)}
+    sizes |= {"test": 0 if codes_test is None else len(probed)}
+    return _infomec_result(information, truth, active, np.array([share for _, share in found]), sizes)
+
+
+def _infomec_result(
+    information: Floats, truth: Whole, active: Flags, infoe: Floats, sizes: dict[str, int]
+) -> InfomecResult:
+    entropies = np.array([entropy(column) for column in truth.T])
+    varies = entropies > 0
+    shares = np.divide(information, entropies, out=np.zeros_like(information), where=varies)
+    infom, infoc = concentration(shares[:, varies]), concentration(shares[active].T)
+    return InfomecResult(
+        float(infom[active].mean()) if active.any() else 0.0,
+        float(infoc[varies].mean()),
+        float(infoe[varies].mean()),
+        tuple(infom.tolist()),
+        tuple(infoc.tolist()),
+        tuple(infoe.tolist()),
+        tuple(active.tolist()),
+        information,
+        tuple(entropies.tolist()),
+        settings=sizes,
+    )
+
+
+def _check_factors(estimator: str, factors: Whole) -> None:
+    counts = [np.unique(column, return_counts=True)[1] for column in factors.T]
+    if all(len(count) == 1 for count in counts):
+        raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")
+    if estimator == "neighbours" and any(count.max() == 1 for count in counts):
+        raise UndefinedError("no value of a factor occurs twice, so it has no neighbours; use the binned estimator")
+
+
+def _active(codes: Floats, share: float) -> Flags:
+    """Return which latents have a range above this share of the largest one."""
+    ranges = np.ptp(codes, axis=0)
+    return ranges > share * ranges.max(initial=0.0)
+
+
+def concentration(shares: Floats) -> Floats:
+    """(rows, n) → (largest / sum - 1/n) / (1 - 1/n) of every row."""
+    total, count = shares.sum(axis=1), shares.shape[1]
+    known = total > ROUNDING
+    if count < 2:
+        return known.astype(np.float64)
+    top = np.divide(shares.max(axis=1), total, out=np.full_like(total, 1 / count), where=known)
+    return (top - 1 / count) / (1 - 1 / count)
+
+
+def _symbols(codes: Floats, estimator: str, num_bins: int) -> Floats | Whole:
+    """Return the codes as the estimator of mutual information takes them."""
+    if estimator == "neighbours":
+        return standardised(codes, codes)[0]
+    if estimator == "binned":
+        return discretised(codes, num_bins)
+    return np.stack([np.unique(column, return_inverse=True)[1] for column in codes.T], axis=1)
+
+
+def one_hot(train: Floats, test: Floats) -> tuple[Any, Any]:
+    """Encode both samples with a one per latent, at its value; with none for a value that is not in the first."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(train)
+    return encoder.transform(train), encoder.transform(test)
+
+
+def _factor_scores(
+    symbols: Floats | Whole, train: Any, test: Any, factor: Whole, asked: Whole, options: dict[str, int]
+) -> tuple[Floats, float]:
+    """Return the information of every latent on one factor, and the share of its entropy that is predicted."""
+    if len(np.unique(factor)) == 1:
+        return np.zeros(symbols.shape[1]), 0.0
+    if symbols.dtype == np.float64:
+        columns = [_nearest(column, factor, options["neighbours"], options["seed"]) for column in symbols.T]
+    else:
+        columns = [mutual_information(column, factor) for column in symbols.T]
+    return np.array(columns), predicted_share(train, factor, test, asked, options["iterations"])
+
+
+def _nearest(code: Floats, factor: Whole, neighbours: int, seed: int) -> float:
+    """Return the mutual information in nats from the distances to the nearest neighbours (Ross 2014)."""
+    from sklearn.feature_selection import mutual_info_classif
+
+    options = {"discrete_features": False, "n_neighbors": neighbours, "random_state": seed, "n_jobs": 1}
+    return float(mutual_info_classif(code[:, None], factor, **options)[0])
+
+
+def predicted_share(train: Any, factor: Whole, test: Any, asked: Whole, iterations: int) -> float:
+    """Return 1 - log loss / log(number of values); test samples with a value missing from training are left out."""
+    from sklearn.linear_model import LogisticRegression
+
+    values = np.unique(factor)
+    known = np.isin(asked, values)
+    if not known.any():
+        return 0.0
+    model = LogisticRegression(C=np.inf, class_weight="balanced", max_iter=iterations)
+    found = probabilities(model, train, factor, test[known], values)
+    right = found[np.arange(len(found)), np.searchsorted(values, asked[known])]
+    loss = -np.log(np.maximum(right, np.finfo(np.float64).eps)).mean()
+    return float(1 - loss / np.log(len(values)))

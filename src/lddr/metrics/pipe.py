@@ -42,7 +42,38 @@ def pipe(
     A network, the judge, is trained to tell them apart, half of each, and tested on others. It is the authors': five
     convolutions with batch normalisation. "uniform" draws each latent from the range of its codes, as published;
     "marginals" takes it from the code of another image. No labels are needed.
+
+    Parameters
+    ----------
+    trained, dataset : Trained, Dataset
+        The model, and the images that it is scored with.
+    seed : int
+        Decides which images are sampled.
+    train, test : int
+        Images that the judge is trained and tested on.
+    batch_size, learning_rate : int, float
+        Of its training.
+    apart : {"uniform", "marginals"}
+        How independent latents are drawn.
+    judge : {"published"}
+        The network.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    PipeResult
+        The score, and the `accuracy` of the judge.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> trained = lddr.Trained.load("circles-dvae")
+    >>> 0 <= lddr.metrics.pipe(trained, lddr.load_dataset("circles", 32), 0, train=64, test=64).score <= 1
+    True
     """
+    from torch.nn.functional import softplus
+
     from lddr.training.adam import Adam
 
     half = max(batch_size // 2, 2)
@@ -53,7 +84,8 @@ def pipe(
     optimizer = Adam(network.parameters(), learning_rate, BETAS)
     for first in range(0, learned, half):
         optimizer.zero_grad()
-        _loss(*_judged(network, trained, codes, others, slice(first, first + half))).backward()
+        ours, theirs = _judged(network, trained, codes, others, slice(first, first + half))
+        ((softplus(-ours) + softplus(theirs)).mean() / 2).backward()
         optimizer.step()
         if progress is not None:
             progress(half / (learned + tested))
@@ -69,7 +101,7 @@ def pipe(
 
 
 def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tensor":
-    """The codes of so many images, (count, latents)."""
+    """Return the codes of sampled images, (count, latents)."""
     import torch
 
     from lddr.training.batches import as_tensor
@@ -83,7 +115,7 @@ def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tens
 
 
 def _independent(codes: "Tensor", seed: int, apart: str) -> "Tensor":
-    """As many codes, each latent of which is drawn on its own."""
+    """Return as many codes, each latent of which is drawn independently."""
     import torch
 
     from lddr import losses
@@ -122,7 +154,7 @@ def _judge(trained: "Trained", seed: int) -> "nn.Module":
 def _judged(
     network: "nn.Module", trained: "Trained", codes: "Tensor", others: "Tensor", here: slice
 ) -> "tuple[Tensor, Tensor]":
-    """The judge's logits of reconstructions, and of decodings of the other codes."""
+    """Return the judge's logits of reconstructions, and of decodings of the other codes."""
     import torch
 
     with torch.no_grad():
@@ -131,12 +163,6 @@ def _judged(
     return ours, theirs
 
 
-def _loss(ours: "Tensor", theirs: "Tensor") -> "Tensor":
-    from torch.nn.functional import softplus
-
-    return (softplus(-ours) + softplus(theirs)).mean() / 2
-
-
 def _right(ours: "Tensor", theirs: "Tensor") -> float:
-    """How many images the judge takes for what they are; one it cannot tell counts half."""
+    """Count the images that the judge classifies correctly; a logit of 0 counts half."""
     return sum(float((kind > 0).sum()) + float((kind == 0).sum()) / 2 for kind in (ours, -theirs))

@@ -10,7 +10,7 @@ from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Positive, Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
 from lddr.metrics.mig import two_largest
 
-SMALLEST = 1e-100  # codes below it are 0 to the classifier, whose solver never comes back from squares that vanish
+SMALLEST = 1e-100  # smaller codes are set to 0: the solver does not stop when their squares underflow
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,33 @@ def sap(
 ) -> SapResult:
     """Gap of the two best test accuracies of a linear classifier on one latent, mean over the factors that vary.
 
-    A latent that is constant is guessed from like any other, as in the reference; a single latent has a gap to 0.
+    Kumar et al. (2018). Constant latents count like any other, as in the reference; a single latent has a gap to 0.
     A factor that does not vary has accuracies and a gap of 0, and is no part of the mean.
+
+    Parameters
+    ----------
+    codes_train, factors_train, codes_test, factors_test : array
+        (samples, latents), and whole numbers (samples, factors), to train and to test with.
+    regularisation : float
+        C of the linear support vector machine.
+    seed : int
+        Of the solver.
+    progress : callable, optional
+        Called with the share of the work that has just been finished.
+
+    Returns
+    -------
+    SapResult
+        The score, `per_factor`, and the test `accuracy` (latents, factors).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lddr.metrics import sap
+    >>> factors = np.random.default_rng(0).integers(2, size=(2_000, 2))
+    >>> codes = 2.0 * factors - 1
+    >>> round(sap(codes[:1_000], factors[:1_000], codes[1_000:], factors[1_000:]).score, 1)
+    0.5
     """
     train, truth, test, truth_test = checked_parts(codes_train, factors_train, codes_test, factors_test)
     classes = np.array([len(np.unique(column)) for column in truth.T])
@@ -57,7 +82,7 @@ def sap(
 def _accuracy(
     codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole, regularisation: float, seed: int
 ) -> float:
-    """The test accuracy of a linear support vector machine on one latent; codes are (samples, 1)."""
+    """Return the test accuracy of a linear support vector machine on one latent; codes are (samples, 1)."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 

@@ -77,7 +77,7 @@ def category_agreement(candidates: Candidates) -> list[Verdict]:
 @selector("udr", "codes that other seeds find as well", "higher")
 def unsupervised_ranking(candidates: Candidates) -> list[Verdict]:
     """UDR: median agreement of a model's codes with those of other seeds (Duan et al. 2020)."""
-    from lddr.metrics.udr import udr
+    from lddr.metrics.unsupervised import udr
 
     return among_seeds(candidates, lambda models: list(udr([model.codes for model in models]).scores))
 

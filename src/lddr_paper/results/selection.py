@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from lddr.metrics.metric import SIX_METRICS
-from lddr.metrics.udr import udr
+from lddr.metrics.unsupervised import udr
 from lddr.report.style import dataset_title, metric_title
 from lddr.runs.index import Run
 from lddr.selection.ranking import Encoded
