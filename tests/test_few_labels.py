@@ -9,7 +9,7 @@ from PIL import Image
 import lddr
 from lddr.cli import main
 from lddr.errors import UserError
-from lddr.explorer.models import opened
+from lddr.explorer.open_model import open_model
 from lddr.metrics.mig import mig
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import RunFolder
@@ -118,13 +118,13 @@ def test_scores_are_of_the_labelled_images_and_say_so(run, monkeypatch, capsys):
 
 
 def test_the_explorer_knows_what_it_does_not_know(run):
-    model = opened(run.folder, "cpu")
+    model = open_model(run.folder, "cpu")
     rows = model.dataset.space.rows
     unknown, known = np.flatnonzero((rows < 0).all(1))[0], np.flatnonzero((rows >= 0).all(1))[0]
-    assert model.of_dataset({"index": int(unknown)})["factors"] == [None, None, None]
-    assert model.of_dataset({"index": int(known)})["factors"] == rows[known].tolist()
-    assert rows[model.of_dataset({"factors": rows[known].tolist()})["index"]].tolist() == rows[known].tolist()
-    json.dumps(model.description(None))
+    assert model.encode({"index": int(unknown)})["factors"] == [None, None, None]
+    assert model.encode({"index": int(known)})["factors"] == rows[known].tolist()
+    assert rows[model.encode({"factors": rows[known].tolist()})["index"]].tolist() == rows[known].tolist()
+    json.dumps(model.description())
 
 
 def test_the_page_of_a_run_is_drawn(run, tmp_path):

@@ -1,4 +1,4 @@
-"""Small trained runs, the explorer on a free port of this machine, and pages that must stay silent and at home."""
+"""Small trained runs, the explorer on a free port, and pages that must log nothing and load nothing from others."""
 
 import json
 import shutil
@@ -30,7 +30,7 @@ PIXELS = """canvas => {
 
 @pytest.fixture(scope="session")
 def trained_runs(tmp_path_factory):
-    """A D-VAE, a VAE and a masked D-VAE on circles, trained for a moment; nobody may change them."""
+    """A D-VAE, a VAE and a masked D-VAE on circles, trained for a moment; tests must not change them."""
     out = tmp_path_factory.mktemp("runs")
     configs = {
         "dvae": configure("dvae", "circles", num_categories=12, **SMALL),
@@ -44,7 +44,7 @@ def trained_runs(tmp_path_factory):
 
 
 def write_scores(folder):
-    """What `lddr evaluate` would write, without waiting for all metrics to be imported."""
+    """Write what `lddr evaluate` would, without importing all metrics."""
     model, dataset = Trained.load(folder), load_dataset("circles", 16)
     everything = np.arange(len(dataset))
     found = {"mig": mig(model.represent(dataset.images(everything)), dataset.space.factors_of(everything)).as_dict()}
@@ -56,7 +56,7 @@ def write_scores(folder):
 
 @pytest.fixture(scope="session")
 def root(trained_runs, tmp_path_factory):
-    """The runs, and one that is still training, with a secret beside them; nobody may change them."""
+    """The runs, and one that is still training, and a secret outside; tests must not change them."""
     place = tmp_path_factory.mktemp("explorer")
     for name, folder in trained_runs.items():
         shutil.copytree(folder, place / "runs" / name)
@@ -107,7 +107,7 @@ def tokens(address):
 
 
 class Site:
-    """A page of the explorer with everything it said and asked for."""
+    """A page of the explorer with everything it logged and requested."""
 
     def __init__(self, browser, address, **options):
         self.address = address
@@ -120,6 +120,7 @@ class Site:
 
     def open(self, place="runs"):
         """Go to a view and wait until it is drawn."""
+        self.page.goto("about:blank")  # a mere change of the hash would leave the old view in place for a moment
         self.page.goto(f"{self.address}/#/{place}")
         self.ready()
 
@@ -127,40 +128,49 @@ class Site:
         self.page.wait_for_selector(".view[data-ready]")
 
     def pixels(self, canvas):
-        """What is drawn on a canvas, read from a copy: the browser has a word to say about reading a canvas often."""
+        """The pixels of a canvas, read from a copy, because browsers warn about a canvas that is read often."""
         return canvas.evaluate(f"canvas => ({PIXELS})(canvas)")
 
-    @property
-    def strangers(self):
-        """Requests that went to anyone else."""
-        return [place for place in self.asked if not place.startswith((f"{self.address}/", "data:", "blob:"))]
+    def leave(self, address):
+        """Forget the page, and visit another explorer from now on."""
+        self.page.goto("about:blank")
+        self.address, self.said, self.asked = address, [], []
 
-    @property
-    def errors(self):
-        """What the page said, without the browser's own note about a refusal that a test has provoked."""
-        return [text for text in self.said if "the server responded with a status of 4" not in text]
+    def check(self):
+        """The page logged nothing but the browser's own note about a refusal, and asked no other server."""
+        allowed = (f"{self.address}/", "data:", "blob:", "about:")
+        assert [place for place in self.asked if not place.startswith(allowed)] == []
+        assert [text for text in self.said if "the server responded with a status of 4" not in text] == []
 
 
 @contextmanager
 def visiting(browser, address, **options):
-    """An open browser on the explorer: it must not say anything nor ask anybody else."""
+    """A page of its own on the explorer: it must not log anything nor send requests to others."""
     site = Site(browser, address, **options)
     yield site
-    assert site.strangers == []
-    assert site.errors == []
+    site.check()
     site.context.close()
 
 
-@pytest.fixture
-def site(chromium, address):
-    with visiting(chromium, address) as opened:
+@pytest.fixture(scope="module")
+def shared_site(chromium):
+    with visiting(chromium, None) as opened:
         yield opened
 
 
 @pytest.fixture
-def own_site(chromium, own_address):
-    with visiting(chromium, own_address) as opened:
-        yield opened
+def site(shared_site, address):
+    shared_site.leave(address)
+    yield shared_site
+    shared_site.check()
+
+
+@pytest.fixture
+def own_site(shared_site, own_address):
+    shared_site.leave(own_address)
+    yield shared_site
+    shared_site.check()
+    shared_site.leave(None)  # before its server stops
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""One run that holds nonsense must not hide the others: it is listed, as broken, and every question is answered."""
+"""A damaged run does not hide the others: it is listed as broken, and every request is answered."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from lddr.trained import Trained
-from tests.explorer.conftest import serving, visiting
+from tests.explorer.conftest import serving
 
 NAN, HUGE = float("nan"), 10**400
 
@@ -39,10 +39,13 @@ def listed(address):
 
 @pytest.fixture
 def runs(trained_runs, tmp_path):
-    """A healthy run and one to be poisoned."""
-    for name in ("healthy", "ill"):
-        shutil.copytree(trained_runs["dvae"], tmp_path / "runs" / name)
+    """A healthy run; `add` copies it to damage the copy."""
+    shutil.copytree(trained_runs["dvae"], tmp_path / "runs" / "healthy")
     return tmp_path / "runs"
+
+
+def add(runs, name="ill"):
+    return shutil.copytree(runs / "healthy", runs / name)
 
 
 def changed(path, change):
@@ -62,42 +65,55 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", ["model", "dataset", "resolution", "objective", "latent", "training", "steps", "new"])
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
-def test_a_setting_that_is_none(runs, name, value):
-    def poison(content):
-        settings = content["settings"]
-        (settings["training"] if name == "steps" else settings)[name] = value
+def test_settings_of_any_value(runs):
+    for name in ("model", "dataset", "resolution", "objective", "latent", "training", "steps", "new"):
+        for kind, value in VALUES.items():
 
-    changed(runs / "ill/config.json", poison)
+            def poison(content, name=name, value=value):
+                settings = content["settings"]
+                (settings["training"] if name == "steps" else settings)[name] = value
+
+            changed(add(runs, f"{name} {kind}") / "config.json", poison)
     with serving(runs) as address:
-        row = listed(address)["ill"]
-        assert (row["state"], bool(row["reason"])) == ("broken", True)
-        for what in ("", "/scores", "/log", "/model", "/reconstructions"):
-            ask(address, f"/api/runs/{row['token']}{what}")
+        rows = listed(address)
+        assert len(rows) == 1 + 8 * len(VALUES)
+        for name, row in rows.items():
+            if name != "healthy":
+                assert (row["state"], bool(row["reason"])) == ("broken", True)
+                for what in ("", "/scores", "/log"):
+                    ask(address, f"/api/runs/{row['token']}{what}")
+            if name.endswith(("a list", "NaN", "huge")):
+                ask(address, f"/api/runs/{row['token']}/model")
+        ask(address, f"/api/runs/{rows['dataset a list']['token']}/reconstructions")
 
 
-@pytest.mark.parametrize("place", ["training", "metrics", "score", "detail", "reason", "matrix", "entropies", "metric"])
-@pytest.mark.parametrize("value", [*VALUES.values(), None, "x"], ids=[*VALUES.keys(), "nothing", "a word"])
-def test_a_score_that_is_none(runs, place, value):
-    def poison(content):
-        mig = content["metrics"]["mig"]
-        if place in ("training", "metrics"):
-            content[place] = value
-        elif place == "metric":
-            content["metrics"]["mig"] = value
-        elif place == "reason":
-            mig.update(score=None, reason=value)
-        elif place == "matrix":
-            mig["mutual_information"] = [[value, 1.0], [1.0, value]]
-        else:
-            mig[{"detail": "new"}.get(place, place)] = value
+def test_scores_of_any_value(runs):
+    places = ("training", "metrics", "score", "detail", "reason", "matrix", "entropies", "metric")
+    for place in places:
+        for kind, value in (VALUES | {"nothing": None, "a word": "x"}).items():
 
-    changed(runs / "ill/scores.json", poison)
+            def poison(content, place=place, value=value):
+                mig = content["metrics"]["mig"]
+                if place in ("training", "metrics"):
+                    content[place] = value
+                elif place == "metric":
+                    content["metrics"]["mig"] = value
+                elif place == "reason":
+                    mig.update(score=None, reason=value)
+                elif place == "matrix":
+                    mig["mutual_information"] = [[value, 1.0], [1.0, value]]
+                else:
+                    mig[{"detail": "new"}.get(place, place)] = value
+
+            changed(add(runs, f"{place} {kind}") / "scores.json", poison)
     with serving(runs) as address:
-        row = listed(address)["ill"]
-        for what in ("", "/scores", "/log", "/model"):
-            ask(address, f"/api/runs/{row['token']}{what}")
+        rows = listed(address)
+        assert len(rows) == 1 + len(places) * (len(VALUES) + 2)
+        for name, row in rows.items():
+            for what in ("", "/scores", "/log"):
+                ask(address, f"/api/runs/{row['token']}{what}")
+            if name.startswith(("matrix", "metric ")):  # which name the latents
+                ask(address, f"/api/runs/{row['token']}/model")
 
 
 LINES = ["{", "[]", "1", '{"step": "x"}', '{"loss": 1}', '{"step": NaN, "loss": 2}', '{"step": 3, "loss": [NaN]}', "\0"]
@@ -110,12 +126,15 @@ LINES += [
 ]
 
 
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line[:30])
-@pytest.mark.parametrize("is_last", [True, False])
-def test_a_log_that_is_none(runs, line, is_last):
-    (runs / "ill/log.jsonl").write_text(f"{line}\n" + ("" if is_last else '{"step": 9, "loss": 1}\n'))
+def test_logs_of_any_line(runs):
+    for number, line in enumerate(LINES):
+        for end in ("", '{"step": 9, "loss": 1}\n'):
+            (add(runs, f"{number} {bool(end)}") / "log.jsonl").write_text(f"{line}\n{end}")
     with serving(runs) as address:
-        ask(address, f"/api/runs/{listed(address)['ill']['token']}/log")
+        rows = listed(address)
+        assert len(rows) == 1 + 2 * len(LINES)
+        for row in rows.values():
+            ask(address, f"/api/runs/{row['token']}/log")
 
 
 def as_folder(path):
@@ -138,35 +157,43 @@ def as_device(path):
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("name", ["config.json", "scores.json", "log.jsonl", "model.safetensors"])
-@pytest.mark.parametrize("become", [as_folder, as_pipe, as_broken_link, as_endless_link, as_device])
-def test_a_file_that_is_none(runs, name, become):
-    (runs / "ill" / name).unlink()
-    become(runs / "ill" / name)
+def test_files_of_any_kind(runs):
+    kinds = (as_folder, as_pipe, as_broken_link, as_endless_link, as_device)
+    for name in ("config.json", "scores.json", "log.jsonl", "model.safetensors"):
+        for become in kinds:
+            folder = add(runs, f"{name} {become.__name__}")
+            (folder / name).unlink()
+            become(folder / name)
     with serving(runs) as address:
-        row = listed(address).get("ill")
-        if row is None:  # a link to nowhere is no file, and without settings it is no run
-            assert name == "config.json"
-            return
-        assert row["state"] == ("training" if name == "scores.json" and "link" in become.__name__ else "broken")
-        assert str(runs) not in str(row["reason"])
-        for what in ("", "/scores", "/log", "/model"):
-            assert str(runs) not in json.dumps(ask(address, f"/api/runs/{row['token']}{what}"))
+        rows = listed(address)
+        hidden = {f"{name} {become.__name__}" for name in ("config.json",) for become in kinds} - set(rows)
+        assert hidden <= {"config.json as_broken_link", "config.json as_endless_link"}  # without settings it is no run
+        for title, row in rows.items():
+            if title != "healthy":
+                is_unfinished = title.startswith("scores.json") and title.endswith("link")
+                assert row["state"] == ("training" if is_unfinished else "broken"), title
+            assert str(runs) not in str(row["reason"])
+            for what in ("", "/scores", "/log", "/model"):
+                assert str(runs) not in json.dumps(ask(address, f"/api/runs/{row['token']}{what}"))
 
 
-def test_a_name_that_is_no_text(runs, chromium):
-    shutil.move(runs / "ill", os.fsencode(runs) + b"/ill-\xff\xfe")
-    with serving(runs) as address, visiting(chromium, address) as site:
+def test_a_name_that_is_no_text(runs, shared_site):
+    shutil.move(add(runs), os.fsencode(runs) + b"/ill-\xff\xfe")
+    site = shared_site
+    with serving(runs) as address:
+        site.leave(address)
         row = listed(address)["ill-\udcff\udcfe"]
         assert ask(address, f"/api/runs/{row['token']}")["state"] == "finished"
         site.open()
         assert site.page.locator("table.runs tbody tr").count() == 2
         site.open(f"model/{row['token']}")
         assert site.page.locator("h1").inner_text().startswith("ill-")
+        site.check()
+        site.leave(None)
 
 
-def test_a_model_that_gives_no_numbers_says_so(runs):
-    trained = Trained.load(runs / "ill")
+def test_a_diverged_model_says_so(runs):
+    trained = Trained.load(add(runs))
     for weights in trained.vae.parameters():
         weights.data.fill_(NAN)
     trained.save(runs / "ill")

@@ -23,7 +23,7 @@ from lddr.data.official import cars3d, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import HDF5, Shapes3D
 from lddr.data.pictures import OwnImages, Preparation
-from lddr.explorer.pictures import from_upload
+from lddr.explorer.server import from_upload
 from tests.fuzz.array_readers import GENERATOR, at, damaged_npy, damaged_npz, looked_at, npy, npz, pixels
 from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader

@@ -5,7 +5,7 @@ import pytest
 
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.explorer.models import opened
+from lddr.explorer.open_model import open_model
 from lddr.latents import latents
 from lddr.runs.run import Machine, run
 from lddr.trained import Trained
@@ -45,13 +45,13 @@ def test_a_copy_says_the_same(folder, tmp_path):
 
 
 def test_the_explorer_has_its_values_and_tells_latents_that_never_move(folder):
-    model = opened(folder, "cpu")
+    model = open_model(folder, "cpu")
     codes = model.trained.represent(model.dataset.images(np.arange(1600)))
-    for about in model.description(None)["latents"]:
+    for about in model.description()["latents"]:
         number = about["number"]
         assert about["values"] == model.trained.values_of(number).tolist()
         assert about["categories"] == list(range(about["of"]))
-        assert not (about["awake"] and np.ptp(codes[:, number]) == 0)
-    answer = model.of_dataset({"index": 5})
+        assert not (about["active"] and np.ptp(codes[:, number]) == 0)
+    answer = model.encode({"index": 5})
     assert [sum(row) for row in answer["probabilities"]] == pytest.approx([1, 1, 1], abs=1e-5)
     assert model.traversal(answer["values"], 0).shape[0] == 16

@@ -10,7 +10,7 @@ import lddr
 from lddr import losses
 from lddr.config import configure
 from lddr.data.load import load_dataset
-from lddr.explorer.models import opened
+from lddr.explorer.open_model import open_model
 from lddr.latents import latents
 from lddr.models import models
 from lddr.objectives import objectives
@@ -71,10 +71,10 @@ def test_it_is_saved_loaded_and_scored(model, images, tmp_path):
 
 
 def test_the_explorer_opens_it(model, images):
-    shown = opened(model.folder, "cpu")
-    about = shown.description(None)["latents"]
-    seen = shown.of_dataset({"index": 7})
-    assert np.array_equal(shown.decoded(seen["values"]), shown.decoded(list(map(float, seen["values"]))))
+    shown = open_model(model.folder, "cpu")
+    about = shown.description()["latents"]
+    seen = shown.encode({"index": 7})
+    assert np.array_equal(shown.decode(seen["values"]), shown.decode(list(map(float, seen["values"]))))
     for latent in about:
         assert shown.traversal(seen["values"], latent["number"]).shape[1] == 16 * len(latent["values"])
         if not model.is_discrete:

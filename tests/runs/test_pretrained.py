@@ -11,7 +11,7 @@ import lddr
 from lddr.cli import main
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
-from lddr.explorer.catalogue import Catalogue
+from lddr.explorer.runs import Catalogue
 from lddr.hardware import Machine
 from lddr.metrics.elbo import bounds
 from lddr.runs.evaluate import evaluate_run

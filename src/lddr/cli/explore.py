@@ -29,7 +29,7 @@ def explore(
     device: str = "auto",
     open_browser: bool = True,
 ) -> None:
-    """Explore runs in the browser: see them all, turn the latents of a model by hand, compare two, read the scores.
+    """Explore runs in the browser: list them, move the latents of a model, compare two models, read the scores.
 
     Args:
         folder: The folder that holds the runs, at any depth, or the name of a model that ships with lddr.

@@ -1,1 +1,1 @@
-"""The web page over run folders: see the runs, turn the latents of a model by hand, compare two, read the scores."""
+"""The web page over run folders: list runs, move the latents of a model, compare two models, read scores."""

@@ -1,26 +1,78 @@
-"""An open model, and the methods that the page calls."""
+"""The models that the page opens: images to codes, codes to pictures."""
 
+import base64
+import os
 from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 
-from lddr.data.dataset import Dataset, stream
+from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.factors import UNKNOWN
 from lddr.data.in_memory import as_images
+from lddr.data.pictures import pictures_among
 from lddr.errors import UserError
-from lddr.explorer.pictures import Pixels, as_bytes, data_url, strip
-from lddr.explorer.scores import Information
+from lddr.explorer.runs import GoneError, known_information
 from lddr.latents.latent import Posterior
+from lddr.runs.folder import RunFolder
+from lddr.runs.information import Information
 from lddr.trained import Trained
 from lddr.training.batches import as_tensor
 
-ASLEEP = 0.05  # nats: a latent with a smaller KL is inactive
-FARTHEST = 100.0  # values of latents beyond this are a mistake
+MOST_MODELS = 8  # cached in memory
+KL_IMAGES = 64  # images over which the KL of each latent is averaged
+INACTIVE_KL = 0.05  # nats: a latent with a smaller KL is inactive
+LARGEST_CODE = 100.0  # values of latents beyond this are a mistake
 MOST_LABELS = 1000  # values of a factor that get a label
 LINES = 14  # lines of a latent space in each direction
+
+Pixels = NDArray[np.uint8]  # (height, width, channels)
+
+
+def open_model(folder: Path, device: str = "auto") -> "OpenModel":
+    """Return the model of a folder, on a device; it is reloaded if its file has changed."""
+    try:
+        facts = RunFolder(folder).model_file.stat()
+    except OSError as error:
+        if not RunFolder(folder).is_run:
+            raise GoneError from error
+        raise UserError("this run has no model yet: it is training or was stopped; see its metrics") from error
+    return _load(folder, device, (facts.st_ino, facts.st_mtime_ns, facts.st_size))
+
+
+@lru_cache(MOST_MODELS)
+def _load(folder: Path, device: str, stamp: tuple[int, ...]) -> "OpenModel":
+    trained = Trained.load(folder).to(device)
+    try:
+        dataset = images_of(RunFolder(folder))
+        if dataset.image_shape != trained.image_shape:
+            raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
+    except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
+        return OpenModel(trained, None, str(error))
+    posterior = _posterior(trained, dataset.images(dataset.space.sample(stream(0, "explorer"), KL_IMAGES)))
+    varies = (posterior.mean != posterior.mean[0]).any(0).tolist()  # the KL of quantised latents does not show it
+    return OpenModel(trained, dataset, None, posterior.kl.mean(0).tolist(), varies)
+
+
+def images_of(run: RunFolder) -> Dataset:
+    """Return the images of a run, unless their place now holds more pictures than the run saw."""
+    name, count = run.dataset_place, run.images.get("images")
+    path = Path(name).expanduser()
+    if name not in datasets and path.is_dir():
+        seen = count if type(count) is int else 0
+        most = 10 * seen + 10_000  # the folder may contain other files than the pictures
+        found = list(islice((file for _, folders, files in os.walk(path) for file in (*folders, *files)), most + 1))
+        pictures = pictures_among(map(Path, found), is_legacy=run.config.fit is None)
+        if len(found) > most or len(pictures) > seen:
+            raise UserError(f"{path} holds more than the {seen:,} images of this run; put it back as it was")
+    return run.dataset
 
 
 @dataclass(frozen=True)
@@ -30,51 +82,61 @@ class OpenModel:
     trained: Trained
     dataset: Dataset | None
     problem: str | None
-    kl: list[float] | None  # mean over some of the images
-    moves: list[bool] | None = None  # whether the latent's code varies over these images
+    kl: list[float] | None = None  # mean over some of the images
+    varies: list[bool] | None = None  # whether the latent's code varies over these images
 
-    def description(self, known: Information | None) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """Return everything the page needs to draw the controls; the most informative latents come first."""
+        assert self.trained.folder is not None
+        known, unnamed = known_information(self.trained.folder)
         if known is not None and len(known.matrix) != self.trained.num_latents:
             known = None
         latents = [self._about(number, known) for number in range(self.trained.num_latents)]
-        latents.sort(key=lambda latent: (not latent["awake"], -(latent["share"] or 0), -(latent["kl"] or 0)))
-        about = {"latents": latents, "problem": self.problem}
+        latents.sort(key=lambda latent: (not latent["active"], -(latent["share"] or 0), -(latent["kl"] or 0)))
+        about = {"latents": latents, "problem": self.problem, "unnamed": unnamed}
         return about | {"dataset": _about_dataset(self.dataset) if self.dataset else None}
 
-    def of_dataset(self, choice: dict[str, Any]) -> dict[str, Any]:
-        """Encode an image given by its number or by the values of its factors."""
+    def encode(self, choice: dict[str, Any]) -> dict[str, Any]:
+        """Encode an image of the dataset, chosen by its index or by the values of its factors."""
         dataset = self._images()
-        number = self._number(dataset, choice)
-        values = [None if value == UNKNOWN else value for value in dataset.space.factors_of(number).tolist()]
-        about = {"index": number, "factors": values}
-        return about | self._seen(dataset.images([number])[0])
+        index = choice.get("index")
+        if "factors" in choice:
+            values = choice["factors"]
+            if not isinstance(values, list) or not all(type(value) is int and abs(value) < 2**60 for value in values):
+                raise UserError("give a whole number for each factor")
+            index = int(dataset.space.indices_of(np.array(values, np.int64)))
+        if type(index) is not int or not 0 <= index < len(dataset):
+            raise UserError(f"give the number of an image, from 0 to {len(dataset) - 1}")
+        factors = [None if value == UNKNOWN else value for value in dataset.space.factors_of(index).tolist()]
+        return {"index": index, "factors": factors} | self._encoded(dataset.images([index])[0])
 
-    def sent(self, picture: Pixels) -> dict[str, Any]:
+    def encode_picture(self, picture: Pixels) -> dict[str, Any]:
         """Encode an uploaded picture."""
-        return {"index": None, "factors": None} | self._seen(picture)
+        return {"index": None, "factors": None} | self._encoded(picture)
 
-    def decoded(self, values: Any) -> Pixels:
+    def decode(self, values: Any) -> Pixels:
         """Decode one value per latent into a picture."""
-        return as_bytes(self.trained.decode(self._checked(values)[np.newaxis]))[0]
+        return _as_pixels(self.trained.decode(self._checked(values)[np.newaxis]))[0]
 
-    def traversal(self, values: Any, latent: Any, count: Any = None) -> Pixels:
+    def traverse(self, values: Any, latent: Any, count: Any = None) -> Pixels:
         """Return the pictures for all values of one latent, or `count` of them, side by side, the others fixed."""
         code = self._checked(values)
         if type(latent) is not int or not (count is None or (type(count) is int and 2 <= count <= 100)):
             raise UserError("give the number of a latent, and from 2 to 100 pictures")
-        places = self.trained.values_of(latent)
+        moved = self.trained.values_of(latent)
         if count is not None:
-            places = places[np.linspace(0, len(places) - 1, min(count, len(places))).round().astype(int)]
-        codes = np.repeat(code[np.newaxis], len(places), axis=0)
-        codes[:, latent] = places
-        return strip(as_bytes(self.trained.decode(codes)))
+            moved = moved[np.linspace(0, len(moved) - 1, min(count, len(moved))).round().astype(int)]
+        codes = np.repeat(code[np.newaxis], len(moved), axis=0)
+        codes[:, latent] = moved
+        return _side_by_side(_as_pixels(self.trained.decode(codes)))
 
     def reconstructions(self, count: int = 10) -> Pixels:
         """Return some images, always the same, with their reconstructions below."""
         dataset = self._images()
         originals = dataset.images(dataset.space.sample(stream(1, "explorer"), count))
-        return np.concatenate([strip(originals), strip(as_bytes(self.trained.reconstruct(originals)))])
+        return np.concatenate(
+            [_side_by_side(originals), _side_by_side(_as_pixels(self.trained.reconstruct(originals)))]
+        )
 
     def latent_space(self) -> dict[str, Any]:
         """Return the codes of a grid of the two largest factors for a model with two latents: (lines, lines, 2)."""
@@ -85,8 +147,8 @@ class OpenModel:
         lines = [np.unique(np.linspace(0, space.sizes[factor] - 1, LINES).round().astype(np.int64)) for factor in pair]
         wanted = np.zeros((len(lines[0]), len(lines[1]), len(space.factors)), np.int64)
         wanted[..., pair[0]], wanted[..., pair[1]] = np.meshgrid(*lines, indexing="ij")
-        numbers = space.indices_of(wanted)
-        codes = self.trained.represent(self._images().images(numbers.ravel())).reshape(*numbers.shape, 2)
+        indices = space.indices_of(wanted)
+        codes = self.trained.represent(self._images().images(indices.ravel())).reshape(*indices.shape, 2)
         return {"factors": [space.names[factor] for factor in pair], "codes": codes.astype(float).round(4).tolist()}
 
     def _images(self) -> Dataset:
@@ -94,26 +156,15 @@ class OpenModel:
             raise UserError(f"the images of this run are not here: {self.problem}")
         return self.dataset
 
-    def _number(self, dataset: Dataset, choice: dict[str, Any]) -> int:
-        if "factors" in choice:
-            values = choice["factors"]
-            if not isinstance(values, list) or not all(type(value) is int and abs(value) < 2**60 for value in values):
-                raise UserError("give a whole number for each factor")
-            return int(dataset.space.indices_of(np.array(values, np.int64)))
-        number = choice.get("index")
-        if type(number) is not int or not 0 <= number < len(dataset):
-            raise UserError(f"give the number of an image, from 0 to {len(dataset) - 1}")
-        return number
-
-    def _seen(self, picture: Pixels) -> dict[str, Any]:
+    def _encoded(self, picture: Pixels) -> dict[str, Any]:
         """Return the reconstruction, and every latent's posterior over its active categories."""
-        posterior = posterior_of(self.trained, picture[np.newaxis])
+        posterior = _posterior(self.trained, picture[np.newaxis])
         if not posterior.mean.isfinite().all():
-            raise UserError("this model gives no numbers: its training has diverged")
+            raise UserError("this model encodes images as NaN or infinity: its training has diverged")
         values = posterior.mean[0].tolist()
         answer: dict[str, Any] = {
-            "picture": data_url(picture),
-            "reconstruction": data_url(self.decoded(values)),
+            "picture": _data_url(picture),
+            "reconstruction": _data_url(self.decode(values)),
             "values": values,
             "deviations": posterior.variance[0].sqrt().tolist(),
             "kl": posterior.kl[0].tolist(),
@@ -124,37 +175,58 @@ class OpenModel:
         return answer
 
     def _about(self, number: int, known: Information | None) -> dict[str, Any]:
-        kl = None if self.kl is None else self.kl[number]
+        latent, kl = self.trained.vae.latent, self.kl and self.kl[number]
         factor, share = (known and known.label(number)) or (None, None)
-        awake = kl is None or (kl >= ASLEEP and (self.moves is None or self.moves[number]))
-        about: dict[str, Any] = {"number": number, "kl": kl, "awake": awake}
+        is_active = self.kl is None or (self.kl[number] >= INACTIVE_KL and (not self.varies or self.varies[number]))
+        about: dict[str, Any] = {"number": number, "kl": kl, "active": is_active}
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
         if not self.trained.is_discrete:
-            latent = self.trained.vae.latent
             return about | {"range": list(latent.code_range), "deviation": latent.prior_variance**0.5}
-        active = self.trained.vae.latent.active[number]
+        active = latent.active[number]
         return about | {"categories": active.nonzero().flatten().tolist(), "of": len(active)}
 
     def _checked(self, values: Any) -> NDArray[np.float32]:
         count, given = self.trained.num_latents, values if isinstance(values, list) else []
-        if len(given) != count or not all(type(value) in (int, float) and abs(value) <= FARTHEST for value in given):
-            raise UserError(f"give {count} numbers between -{FARTHEST:g} and {FARTHEST:g}, one for each latent")
+        if len(given) != count or not all(type(each) in (int, float) and abs(each) <= LARGEST_CODE for each in given):
+            raise UserError(f"give {count} numbers between -{LARGEST_CODE:g} and {LARGEST_CODE:g}, one for each latent")
         return np.array(given, np.float32)
 
 
 def _about_dataset(dataset: Dataset) -> dict[str, Any]:
-    def labels(number: int) -> list[str]:
-        factor = dataset.space.factors[number]
-        return [factor.label(value) for value in range(min(factor.size, MOST_LABELS))]
-
     factors = [
-        {"name": factor.name, "size": factor.size, "labels": labels(number)}
-        for number, factor in enumerate(dataset.space.factors)
+        {
+            "name": factor.name,
+            "size": factor.size,
+            "labels": [factor.label(value) for value in range(min(factor.size, MOST_LABELS))],
+        }
+        for factor in dataset.space.factors
     ]
     return {"name": dataset.name, "size": len(dataset), "factors": factors}
 
 
 @torch.no_grad()
-def posterior_of(trained: Trained, images: NDArray[np.uint8]) -> Posterior:
+def _posterior(trained: Trained, images: NDArray[np.uint8]) -> Posterior:
     return trained.vae.encode(as_tensor(as_images(images, trained.image_shape), trained.device))
+
+
+def _as_pixels(images: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Return images in [0, 1] as 0 … 255."""
+    return np.rint(255 * np.clip(images, 0, 1)).astype(np.uint8)
+
+
+def _side_by_side(pictures: NDArray[np.uint8]) -> Pixels:
+    """(count, height, width, channels) → (height, count * width, channels)."""
+    return np.concatenate(list(pictures), axis=1)
+
+
+def png(picture: Pixels) -> bytes:
+    """Return the bytes of a PNG file, compressed fast rather than small."""
+    plain = picture[:, :, 0] if picture.shape[2] == 1 else picture
+    buffer = BytesIO()
+    Image.fromarray(np.ascontiguousarray(plain)).save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
+def _data_url(picture: Pixels) -> str:
+    return "data:image/png;base64," + base64.b64encode(png(picture)).decode()

@@ -1,4 +1,4 @@
-// Questions to the server; what goes wrong is an Error with a sentence for the page.
+// Requests to the server; failures become an Error whose message the page shows.
 
 async function asked(path, settings) {
   let response;
@@ -40,7 +40,7 @@ export async function encode(token, choice) {
   return (await asked(place(token, "encode"), settings)).json();
 }
 
-// One question at a time: while one is under way, only the last of the new ones is kept.
+// One request at a time: while one is under way, only the last of the new ones is kept.
 export function latestOnly(work) {
   let underWay = false;
   let next = null;

@@ -73,25 +73,25 @@ export class Chooser {
   slider({ name, size, labels }) {
     const output = h("output");
     const input = h("input", { type: "range", min: 0, max: size - 1, step: 1, "aria-label": name });
-    const tell = (isKnown = true) => {
+    const show = (isKnown = true) => {
       const label = isKnown ? (labels[Number(input.value)] ?? input.value) : "unknown";
       output.textContent = label;
       input.setAttribute("aria-valuetext", label);
     };
     input.addEventListener("input", () => {
-      tell();
+      show();
       this.choose({ factors: this.sliders.map((slider) => Number(slider.input.value)) });
     });
-    return { input, tell, row: h("label", { class: "factor" }, h("span", {}, name), input, output) };
+    return { input, show, row: h("label", { class: "factor" }, h("span", {}, name), input, output) };
   }
 
   // Show which image it is now; a slider that is being moved shows it already. A factor that is null is not labelled.
   set({ index, factors }) {
     if (index !== null && this.number) this.number.value = index;
-    this.sliders.forEach(({ input, tell }, place) => {
+    this.sliders.forEach(({ input, show }, place) => {
       const isKnown = factors?.[place] !== null;
       if (factors && isKnown && document.activeElement !== input) input.value = factors[place];
-      tell(isKnown);
+      show(isKnown);
     });
   }
 }

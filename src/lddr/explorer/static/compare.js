@@ -23,7 +23,7 @@ export async function showCompare(page, tokens, signal) {
   if (works.length) await new Comparison(top, works).start();
 }
 
-// The run to see beside another: on the same images, but with other latents, and of the same seed if there is one.
+// The run to compare with another: on the same images, but with other latents, and of the same seed if there is one.
 function partner(run, runs, table) {
   const same = (name, other) => value(table, run, name) === value(table, other, name);
   const merit = (other) => (other === run ? -1 : 4 * same("dataset", other) + 2 * !same("latent", other) + same("seed", other));
@@ -39,7 +39,7 @@ function go(tokens, place, chosen) {
   location.hash = `#/compare/${tokens.with(place, chosen).join("/")}`;
 }
 
-// The controls that both models follow.
+// The controls of both models.
 class Comparison {
   constructor(top, sides) {
     this.sides = sides;
@@ -52,7 +52,7 @@ class Comparison {
 
   factorPicker(names) {
     const follow = (event) => this.sides.forEach((side) => side.follow(event.target.value));
-    return h("label", { class: "bar" }, "Traverse, in each model, the latent that tells the most of ", h("select", { onchange: follow, "aria-label": "Factor" }, names.map((name) => option(name))));
+    return h("label", { class: "bar" }, "Traverse, in each model, the latent that encodes the most of ", h("select", { onchange: follow, "aria-label": "Factor" }, names.map((name) => option(name))));
   }
 
   async start() {

@@ -1,11 +1,10 @@
-// One run in numbers: scores, which latent tells which factor, the curves of its training, reconstructions.
+// One run in numbers: scores, which latent encodes which factor, the training curves, reconstructions.
 import * as api from "./api.js";
-import { h, Notice, problem, shown } from "./dom.js";
-import { heading } from "./heading.js";
+import { h, heading, Notice, problem, shown } from "./dom.js";
 import { cut } from "./pictures.js";
 import { curve } from "./plot.js";
 
-const AGAIN = 2000; // milliseconds between two looks at a run that trains
+const AGAIN = 2000; // milliseconds between two updates of a run that trains
 const PICTURES = 10;
 
 export async function showMetrics(page, [token], signal) {
@@ -52,7 +51,7 @@ function scoreRow([name, score, reason, details]) {
   return h("tr", {}, h("th", { scope: "row" }, about), h("td", {}, value));
 }
 
-// Latents by factors; the darker, the more of the factor's entropy the latent tells.
+// Latents by factors; the darker, the more of the factor's entropy the latent encodes.
 function heatMap({ factors, matrix, shares }) {
   const head = h("tr", {}, h("td"), factors.map((factor) => h("th", { scope: "col" }, factor)));
   const rows = matrix.map((row, latent) => h("tr", {}, h("th", { scope: "row" }, `latent ${latent}`), row.map((value, factor) => heatCell(value, shares[latent][factor]))));
@@ -94,5 +93,5 @@ async function watch(section, token, state, signal, finished) {
 async function drawPictures(section, token) {
   const pieces = await cut(await api.picture(token, "reconstructions"), PICTURES, 2);
   const pairs = pieces.slice(0, PICTURES).map((piece, place) => h("div", { class: "pair" }, piece, pieces[PICTURES + place]));
-  section.append(h("p", { class: "quiet" }, "Above the image, below what the model makes of it."), h("div", { class: "strip plain", role: "img", "aria-label": "Images and their reconstructions" }, pairs));
+  section.append(h("p", { class: "quiet" }, "Above the images, below their reconstructions."), h("div", { class: "strip plain", role: "img", "aria-label": "Images and their reconstructions" }, pairs));
 }

@@ -1,8 +1,7 @@
-// One model: an image, what the model makes of it, and its latents to turn by hand.
+// One model: an image, its reconstruction, and a slider for each latent.
 import * as api from "./api.js";
 import { Chooser } from "./chooser.js";
-import { download, h, Notice } from "./dom.js";
-import { heading } from "./heading.js";
+import { download, h, heading, Notice } from "./dom.js";
 import { LatentRow } from "./latents.js";
 import { asBlob, canvas, cut, draw } from "./pictures.js";
 
@@ -90,7 +89,7 @@ class ModelPage {
     this.seen = seen;
     for (const row of this.rows) row.see(seen);
     await Promise.all([draw(this.original, seen.picture), draw(this.result, seen.reconstruction)]);
-    this.tell();
+    this.updateCaption();
     this.redrawStrips();
     return seen;
   }
@@ -107,15 +106,15 @@ class ModelPage {
       const picture = await api.decode(this.run.token, this.values);
       if (looks !== this.looks) return; // another image has come or is on its way: this picture is out of date
       await draw(this.result, picture);
-      this.tell();
+      this.updateCaption();
       this.notice.clear();
-      this.redrawStrips(); // nobody waits for these
+      this.redrawStrips(); // not awaited
     } catch (error) {
       this.notice.say(error);
     }
   }
 
-  tell() {
+  updateCaption() {
     const moved = this.rows.filter((row) => row.place !== null).length;
     this.caption.textContent = moved ? `Drawn with ${moved} latent${moved > 1 ? "s" : ""} moved` : "Reconstruction";
     this.result.dataset.drawn = Number(this.result.dataset.drawn ?? 0) + 1;

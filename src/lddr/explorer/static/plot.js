@@ -52,8 +52,8 @@ export function frame({ width, height, xs, ys, xTitle, yTitle, label }) {
   if (xTitle) chart.append(s("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle", class: "title" }, xTitle));
   if (yTitle) {
     const middle = (top + height - bottom) / 2;
-    const turned = `rotate(-90 13 ${middle})`;
-    chart.append(s("text", { x: 13, y: middle, transform: turned, "text-anchor": "middle", class: "title" }, yTitle));
+    const rotation = `rotate(-90 13 ${middle})`;
+    chart.append(s("text", { x: 13, y: middle, transform: rotation, "text-anchor": "middle", class: "title" }, yTitle));
   }
   const [wide, high] = [width - left - right, height - top - bottom];
   const inside = s("svg", { x: left, y: top, width: wide, height: high, viewBox: `${left} ${top} ${wide} ${high}` }); // cuts off the rest

@@ -1,9 +1,12 @@
+import json
 import shutil
 
 import pytest
 
-from lddr.explorer.catalogue import Catalogue, GoneError
+from lddr.explorer.runs import MOST_POINTS, Catalogue, GoneError, all_scores, training_curves
+from lddr.runs.index import Run, read_run
 from tests.run_folders import completed
+from tests.runs.test_information import MIG, write
 
 
 @pytest.fixture
@@ -64,6 +67,37 @@ def test_a_run_says_whether_its_model_can_be_opened(runs):
     catalogue = Catalogue(runs)
     token = next(iter(catalogue.listed()))
     catalogue.run(token).files.model_file.unlink()
-    assert not catalogue.about(token)["opens"]
+    assert not catalogue.about(catalogue.run(token))["opens"]
     (runs / "deep/run-0/model.safetensors").touch()
-    assert catalogue.about(token)["opens"]
+    assert catalogue.about(catalogue.run(token))["opens"]
+
+
+def test_scores_come_with_reasons_and_details(tmp_path):
+    folder = completed(write(tmp_path, MIG))
+    scores = json.loads((folder / "scores.json").read_text())
+    scores["metrics"] |= {"gap": {"score": None, "reason": "no categories"}, "dci": {"score": 0.5, "completeness": 0.6}}
+    (folder / "scores.json").write_text(json.dumps(scores))
+    found = all_scores(read_run(folder))
+    rows = {row["name"]: row for row in found["metrics"]}
+    assert rows["mig"]["score"] == 0.4
+    assert rows["gap"]["reason"] == "no categories"
+    assert rows["dci"]["details"] == {"completeness": 0.6}
+    assert found["training"] == {"elbo_noiseless": -3.0}
+    assert found["information"]["factors"] == ["shape", "x"]
+
+
+@pytest.mark.parametrize("lines", [0, 1, MOST_POINTS, 3 * MOST_POINTS + 7])
+def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
+    records = [{"step": 100 * (number + 1), "loss": float(number)} for number in range(lines)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    found = training_curves(Run(tmp_path, "training", {"steps": 500_000}, {}))
+    assert found["step"] == 100 * lines
+    if lines:
+        assert found["terms"]["loss"][0] == (100, 0.0)
+        assert found["terms"]["loss"][-1] == (100 * lines, lines - 1.0)
+        assert len(found["terms"]["loss"]) <= MOST_POINTS + 1
+
+
+def test_a_term_that_is_no_number_is_left_out(tmp_path):
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": NaN, "kl": "x"}\n{"step": 2, "loss": 1}\n')
+    assert training_curves(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}
