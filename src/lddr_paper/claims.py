@@ -26,10 +26,10 @@ from lddr_paper.comparisons import efficiencies, methods, standings
 from lddr_paper.judging import (
     FEWEST,
     MIXED,
+    Blocks,
     Case,
     Claim,
     Estimate,
-    Lines,
     Measured,
     Rows,
     Runs,
@@ -89,7 +89,7 @@ def claims() -> dict[str, Claim]:
     return {name: _claim(entry, explained.get(name, lambda rows: [])) for name, entry in alike.items()}
 
 
-def _claim(entry: Mapping[str, Any], explained: Callable[[Rows], Lines]) -> Claim:
+def _claim(entry: Mapping[str, Any], explained: Callable[[Rows], Blocks]) -> Claim:
     own = {name: value for name, value in entry.items() if name in Claim.__dataclass_fields__}
     own |= {"paper": entry.get("paper") or None, "explained": explained}
     variants = entry.get("variants", {"": {}})
@@ -114,12 +114,13 @@ STATISTICS: dict[str, judging.Statistic] = {
 def _cases(entry: Mapping[str, Any]) -> Iterator[Case]:
     """Return a case for each combination of what an entry of claims.toml lists."""
     datasets: Sequence[str] = {"all": EVERY, "images": EVERY[1:]}.get(str(entry["datasets"]), entry["datasets"])
-    scores: Sequence[Sequence[str]] = {
+    named: dict[str, list[tuple[str, ...]]] = {
         "six": [(name,) for name in SIX_METRICS],
         "bias": [(name,) for name in (*SIX_METRICS, *TITLES)],
         "gap and all": [("gap", name) for name in disentanglement_metrics()],
         "six and efficiency": list(product(SIX_METRICS, efficiencies())),
-    }.get(str(entry.get("scores")), entry.get("scores", [("mig",)]))
+    }
+    scores: Sequence[Sequence[str]] = named.get(str(entry.get("scores")), entry.get("scores", [("mig",)]))
     counts: Sequence[int | None] = entry.get("label_counts", [None])
     for dataset, own, case, count in product(datasets, scores, entry.get("cases", [{}]), counts):
         whole = {**entry, **case}
@@ -151,21 +152,19 @@ def _runs(group: Mapping[str, Any], entry: Mapping[str, Any], dataset: str, coun
 # ---- What explains the verdicts
 
 
-def gap_within_types(rows: Rows) -> Lines:
+def gap_within_types(rows: Rows) -> Blocks:
     """Return the correlations over pooled runs, and within types of models, also with types that are not claimed."""
     scores = {"mig": "MIG", "sap": "SAP", "dci.disentanglement": "DCI, disentanglement"}
     scores |= {"dci.completeness": "DCI, completeness", "modularity": "Modularity"}
     cells = []
     for dataset, (score, title) in product(("dsprites", "rooms"), scores.items()):
         claimed = Runs(WITH_GAP, dataset, SELECTED_FROM).among(rows, ("gap", score))
-        more = Runs(f"{WITH_GAP} brightness", dataset, (*SELECTED_FROM, "tc-dvae", "beta-dvae")).among(
-            rows, ("gap", score)
-        )
-        pooled = judging.rank(-1, ("gap", score), claimed)
+        others = Runs(f"{WITH_GAP} brightness", dataset, (*SELECTED_FROM, "tc-dvae", "beta-dvae"))
+        more, pooled = others.among(rows, ("gap", score)), judging.rank(-1, ("gap", score), claimed)
         found = pooled, _within_types(claimed, score), _within_types(more, score)
         cells.append((dataset_title(dataset), title, *("–" if one is None else one.text(2) for one in found)))
     header = ("dataset", "score", "pooled", "within types", "within types, more types")
-    return ["", *judging.markdown(header, cells)]
+    return [judging.markdown(header, cells)]
 
 
 def _within_types(runs: Sequence[Run], score: str) -> Estimate | None:
@@ -181,12 +180,12 @@ def labelled(rows: Rows) -> list[Group]:
     return [Group("dsprites", tuple(rows("labels")), {"dataset": "dsprites"})]
 
 
-def labels_explained(rows: Rows) -> Lines:
+def labels_explained(rows: Rows) -> Blocks:
     """Return shares of wins (the paper's Figure 7), and what latents encode of factors whose labels they have."""
     found, titles = standings(labelled(rows)), methods(labelled(rows))
     header = ("method", *(f"{one.labels} labels, {one.rule}" for one in found))
     shares = [(title, *(f"{one.shares.get(name, 0):.0f}" for one in found)) for name, title in titles.items()]
-    lines = ["", WINS.format(found[0].cases), "", *judging.markdown(header, shares)]
+    blocks = [WINS.format(found[0].cases), judging.markdown(header, shares)]
     rows_of_methods = []
     for count, (title, (model, loss)) in product((100, 1000), METHODS.items()):
         runs = matching(rows("labels"), "dsprites", model, supervision=loss, labels=count)
@@ -194,11 +193,11 @@ def labels_explained(rows: Rows) -> Lines:
             rows_of_methods.append((title, str(count), *cells.values()))
             header = ("method", "labels", *cells)
     if rows_of_methods:
-        lines += ["", *WHY_LABELS.splitlines(), "", *judging.markdown(header, rows_of_methods), *_obstacles(rows)]
-    return lines
+        blocks += [WHY_LABELS, judging.markdown(header, rows_of_methods), *_obstacles(rows)]
+    return blocks
 
 
-def _obstacles(rows: Rows) -> Lines:
+def _obstacles(rows: Rows) -> Blocks:
     """Return the masked D-VAE without what may keep it from using its labels."""
     masked: dict[str, Value] = {"supervision": "masked", "labels": 1000}
     usual = Runs("labels", "dsprites", ("dvae",), masked)
@@ -214,7 +213,7 @@ def _obstacles(rows: Rows) -> Lines:
         told = one.medians()[1], one.estimate.text(), str(len(changed)), one.verdict
         cells.append((one.case.labels[0], *told, *_information(changed).values()))
     header = ("D-VAE, masked, 1,000 labels", "MIG", "gain", "runs", "verdict", *_information(before))
-    return ["", *OBSTACLES.splitlines(), "", *judging.markdown(header, cells)]
+    return [OBSTACLES, judging.markdown(header, cells)]
 
 
 def _information(runs: Sequence[Run]) -> dict[str, str]:
@@ -225,7 +224,7 @@ def _information(runs: Sequence[Run]) -> dict[str, str]:
     return {name: " and ".join(f"{value:.2f}" for value in pair) for name, pair in pairs.items()}
 
 
-def few_or_many(rows: Rows) -> Lines:
+def few_or_many(rows: Rows) -> Blocks:
     """Return the correlations of MIG and of the efficiency with the accuracies that the efficiency is the ratio of."""
     cells = []
     for dataset, (score, learner) in product(EVERY[1:], efficiencies().items()):
@@ -235,10 +234,10 @@ def few_or_many(rows: Rows) -> Lines:
             texts = [judging.rank_correlation(*pair).text(2) for pair in pairs]
             cells.append((f"{dataset_title(dataset)}, {learner}", *texts))
     header = ("ratio, accuracy from 10,000", "MIG, accuracy from 10,000", "MIG, accuracy from 100")
-    return ["", *judging.markdown(("dataset and learner", *header), cells)]
+    return [judging.markdown(("dataset and learner", *header), cells)]
 
 
-def training_medians(rows: Rows) -> Lines:
+def training_medians(rows: Rows) -> Blocks:
     """Return the medians of the scores that rise or fall during training."""
     names = {"kl": "KL", "gap.confidence": "confidence", "reconstruction": "reconstruction error"}
     scores = [score for name in names for score in (f"{name}.first", name)]
@@ -248,7 +247,7 @@ def training_medians(rows: Rows) -> Lines:
             medians = [f"{float(f'{median(column(known, score)):.3g}'):,g}" for score in scores]
             cells.append((dataset_title(dataset), *medians))
     header = [f"{name} {when}" for name in names.values() for when in ("at first", "at the end")]
-    return ["", *judging.markdown(("dataset", *header), cells)]
+    return [judging.markdown(("dataset", *header), cells)]
 
 
 # ---- The table of a report: the paper's numbers outside its tables

@@ -19,7 +19,7 @@ from lddr.statistics import Floats, bootstrap_interval, spearman
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
 MIXED, TOO_FEW = "mixed", "too few runs"
 FEWEST, RESAMPLES = 5, 10_000
-Lines = list[str]
+Blocks = list[str]  # paragraphs and tables of Markdown
 Rows = Callable[..., Sequence[Run]]  # names of studies → their runs
 
 
@@ -66,10 +66,10 @@ def gain(new: Floats, old: Floats) -> Floats:
 
 def share(count: int, runs: int) -> Estimate:
     """Return a share of runs in percent, with Wilson's interval."""
-    z, part = 1.959964, count / runs
-    middle = (part + z**2 / (2 * runs)) / (1 + z**2 / runs)
-    half = z / (1 + z**2 / runs) * np.sqrt(part * (1 - part) / runs + z**2 / (4 * runs**2))
-    return Estimate(100 * part, max(0.0, 100 * (middle - half)), min(100.0, 100 * (middle + half)), runs)
+    from scipy.stats import binomtest
+
+    interval = binomtest(count, runs).proportion_ci(method="wilson")
+    return Estimate(100 * count / runs, 100 * interval.low, 100 * interval.high, runs)
 
 
 def rank_correlation(left: Floats, right: Floats) -> Estimate:
@@ -203,7 +203,7 @@ class Claim:
     judged: bool = True  # with runs and verdict
     crossed: str = ""  # the header of the rows of a table with a row for each first label, a column for each second
     why: str = ""
-    explained: Callable[[Rows], Lines] = lambda rows: []  # further tables that explain the verdict
+    explained: Callable[[Rows], Blocks] = lambda rows: []  # further tables that explain the verdict
     pictures: Sequence[str] = ()
 
     def text(self, estimate: Estimate) -> str:
@@ -219,7 +219,7 @@ class Judgement:
     found: Mapping[str, Sequence[Measured]]  # variant → the cases that could be measured
     seen: str
     verdict: str
-    details: Lines
+    details: Blocks
 
 
 def judge(claim: Claim, rows: Rows) -> Judgement | None:
@@ -233,12 +233,11 @@ def judge(claim: Claim, rows: Rows) -> Judgement | None:
         "; ".join(f"{names[name]}{text(some)}" for name, some in found.items())
         for text in (partial(_described, claim), claim.verdict)
     )
-    details: Lines = []
-    for name, some in found.items():
-        if table := _crossed(claim, some) if claim.crossed else _compared(claim, some):
-            details += ["", *[f"**{name}**", ""] * bool(names[name]), *table]
-    details += [*["", *claim.why.strip().splitlines()] * bool(claim.why), *claim.explained(rows)]
-    return Judgement(claim, found, seen, verdict, details[1:])
+    details: Blocks = []
+    for name, some in found.items() if claim.crossed or claim.table else ():
+        details += [f"**{name}**"] * bool(names[name]) + [(_crossed if claim.crossed else _compared)(claim, some)]
+    details += [claim.why.strip()] * bool(claim.why) + claim.explained(rows)
+    return Judgement(claim, found, seen, verdict, details)
 
 
 def _described(claim: Claim, found: Sequence[Measured]) -> str:
@@ -254,23 +253,23 @@ def _described(claim: Claim, found: Sequence[Measured]) -> str:
     return claim.overall.format(each="; ".join(told), **numbers).replace(" -", " −")
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Lines:
-    """Return the lines of a Markdown table."""
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table."""
     ruler = ["---", *["---:"] * (len(header) - 1)]
-    return ["| " + " | ".join(row) + " |" for row in (header, ruler, *rows)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, ruler, *rows))
 
 
-def _compared(claim: Claim, found: Sequence[Measured]) -> Lines:
+def _compared(claim: Claim, found: Sequence[Measured]) -> str:
     """Return a row for each case: its labels, the medians of its groups, the estimate, the runs and the verdict."""
     rows = []
     for one in found:
         cells = [*one.case.labels, *one.medians(claim.median_digits) * claim.medians, claim.text(one.estimate)]
         if len(cells) == len(claim.table):  # a lead that grows has more groups, and no row
             rows.append(cells + [one.count, one.verdict] * claim.judged)
-    return markdown([*claim.table, *["runs", "verdict"] * claim.judged], rows) if claim.table else []
+    return markdown([*claim.table, *["runs", "verdict"] * claim.judged], rows)
 
 
-def _crossed(claim: Claim, found: Sequence[Measured]) -> Lines:
+def _crossed(claim: Claim, found: Sequence[Measured]) -> str:
     cells = {one.case.labels: claim.text(one.estimate) for one in found}
     names, columns = (list(dict.fromkeys(labels[place] for labels in cells)) for place in (0, 1))
     runs = {name: max(len(one.runs[0]) for one in found if one.case.labels[1] == name) for name in columns}

@@ -88,7 +88,7 @@ def test_cases_with_the_same_verdict_agree_and_others_are_mixed():
     runs += made_up("rooms", {"model": "vae"}, {"mig": 0.3}) + made_up("rooms", {"model": "dvae"}, {"mig": 0.1})
     one = judge(claim_of(only=(compare("circles"), compare("dsprites"))), lambda *studies: runs)
     assert (one.verdict, len(one.found["only"])) == ("supported", 1)  # there are no runs on dsprites
-    assert one.details[-1].startswith("| circles | 0.102 | 0.202 | +0.100 (")
+    assert "\n| circles | 0.102 | 0.202 | +0.100 (" in one.details[-1]
     both = judge(claim_of(only=(compare("circles"), compare("rooms"))), lambda *studies: runs)
     assert both.verdict == "mixed"
     assert judge(claim_of(only=(compare("dsprites"),)), lambda *studies: runs) is None

@@ -75,8 +75,8 @@ def _anchor(heading: str) -> str:
 
 
 def _section(one: Judgement) -> str:
-    pictures = [line for name in one.claim.pictures for line in ("", f"![{one.claim.title}]({name})")]
-    return "\n".join([f"### {_heading(one)}", "", *one.details, *pictures])
+    pictures = [f"![{one.claim.title}]({name})" for name in one.claim.pictures]
+    return "\n\n".join([f"### {_heading(one)}", *one.details, *pictures])
 
 
 # ---- Runs
@@ -100,11 +100,7 @@ def _trained_again() -> str:
     kinds: dict[tuple[str, str, str], list[Run]] = {}
     for study, run in before.values():
         kinds.setdefault((study, str(run.value("dataset")), str(run.value("model"))), []).append(run)
-    lines = [
-        "Some runs were trained a second time on another processor, with the same seeds, because their codes and some",
-        "scores had not been kept: the median MIG of the first runs, and of the second, which count.",
-        "",
-    ]
+    lines = []
     for (study, dataset, model), old in kinds.items():
         names = {run.name for run in old}
         now = [run for run in read_runs(study) if run.name in names]
@@ -125,9 +121,7 @@ def _long() -> str:
         nats = [f"{float(last[name]):.1f}" if name in last else "–" for name in (*LOGGED, INFORMATION)]
         rows.append((model_title(model), weights, f"{int(last['step']):,}", *scores, *nats))
     nats_header = ("reconstruction error", "KL", "information")
-    return "\n".join(
-        markdown(("model", "initial weights", "steps so far", *map(metric_title, LONG_SCORES), *nats_header), rows)
-    )
+    return markdown(("model", "initial weights", "steps so far", *map(metric_title, LONG_SCORES), *nats_header), rows)
 
 
 def initialisers_table() -> str:
@@ -144,7 +138,7 @@ def initialisers_table() -> str:
             numbers = (f"{value:.3f}" for value in (first, second, abs(second - first), apart))
             rows.append((model_title(model), steps, *numbers, losses))
     header = ("model", "steps", "truncated", "uniform", "difference", "difference of two seeds", "losses")
-    return "\n".join(markdown(header, rows))
+    return markdown(header, rows)
 
 
 # ---- Types of discreteness
@@ -158,7 +152,7 @@ def discreteness() -> dict[str, str]:
     best = {model for model in winners[0] if model and all(2 * own.count(model) >= len(own) for own in winners)}
     return {
         "discrete_winner": " and ".join(map(model_title, sorted(best))) + " wins" if best else "no type wins",
-        "discrete_ranks": "\n".join(_ranks(scores)),
+        "discrete_ranks": _ranks(scores),
         "discrete_datasets": "\n\n".join(_dataset(name, matching(runs, name), some) for name, some in scores.items()),
     }
 
@@ -184,7 +178,7 @@ def _leader(able: Mapping[str, list[float]]) -> tuple[str, str | None]:
     return text, first if wins else None
 
 
-def _ranks(scores: Mapping[str, Scores]) -> list[str]:
+def _ranks(scores: Mapping[str, Scores]) -> str:
     """Return every model's mean rank over metrics and datasets, and the cost of a step of it."""
     by_model = [{model for able in some.values() for model in able} for some in scores.values()]
     models = sorted(set.intersection(*by_model), key=model_order)
@@ -215,4 +209,4 @@ def _dataset(dataset: str, runs: list[Run], scores: Scores) -> str:
     ]
     header = (f"{dataset_title(dataset)}, medians", "runs", *map(metric_title, scores))
     leaders = [f"- {metric_title(name)}: {_leader(able)[0]}" for name, able in scores.items()]
-    return "\n".join([*markdown(header, rows), "", *leaders])
+    return "\n".join([markdown(header, rows), "", *leaders])

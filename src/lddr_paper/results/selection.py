@@ -16,7 +16,7 @@ from lddr.runs.index import Run
 from lddr.selection.ranking import Encoded
 from lddr.selection.selector import Candidates, selectors
 from lddr.selection.selectors import agreement, alike, all_but_seed, grouped_categories
-from lddr_paper.judging import Estimate, Lines, markdown, matching, rank_correlation
+from lddr_paper.judging import Estimate, markdown, matching, rank_correlation
 from lddr_paper.results.tables import RESULTS, keep_codes, read_codes, read_csv, read_runs, write_csv
 
 FOLDER = RESULTS / "selection"
@@ -206,16 +206,16 @@ def sections() -> dict[str, str]:
     models = ", ".join(f"{len(pool.runs)} on {dataset_title(pool.dataset)}" for pool in pools())
     return {
         "models_to_choose_from": models,
-        "regrets": "\n".join(_regrets()),
+        "regrets": _regrets(),
         "first_selector": _first(order),
-        "sizes": "\n".join(_sizes(order[:6])),
-        "selector_correlations": "\n".join(_correlations(order)),
+        "sizes": _sizes(order[:6]),
+        "selector_correlations": _correlations(order),
         "selector_pairs": _pairs(),
-        "regrets_within_types": "\n".join(_within_types(order)),
+        "regrets_within_types": _within_types(order),
     }
 
 
-def _regrets() -> Lines:
+def _regrets() -> str:
     rows = []
     for name, found in ordered().items():
         each = [f"{one.regret:.2f} ({one.gained:+.3f})".replace("-", "−") for one in found]
@@ -238,20 +238,20 @@ def _first(order: Sequence[str]) -> str:
     )
 
 
-def _sizes(names: Sequence[str]) -> Lines:
+def _sizes(names: Sequence[str]) -> str:
     sizes = [(pool, size) for pool in pools() for size in (*(n for n in SIZES if n < len(pool.runs)), len(pool.runs))]
     header = [f"{dataset_title(pool.dataset)}, {size}" for pool, size in sizes]
     rows = [(name, *(f"{choosing(pool, name, size).regret:.2f}" for pool, size in sizes)) for name in names]
     return markdown(("selector", *header), rows)
 
 
-def _correlations(order: Sequence[str]) -> Lines:
-    lines: Lines = []
+def _correlations(order: Sequence[str]) -> str:
+    blocks = []
     for pool in pools():
         rows = [(name, *(one.text(2) for one in pool.correlations(name))) for name in order]
-        lines += ["", f"Rank correlations with the metrics, {dataset_title(pool.dataset)}:", ""]
-        lines += markdown(("selector", *map(metric_title, pool.metrics)), rows)
-    return lines[1:]
+        blocks.append(f"Rank correlations with the metrics, {dataset_title(pool.dataset)}:")
+        blocks.append(markdown(("selector", *map(metric_title, pool.metrics)), rows))
+    return "\n\n".join(blocks)
 
 
 def _pairs() -> str:
@@ -265,7 +265,7 @@ def _pairs() -> str:
     return f"{text} **By the rule `{winner()}` wins**, and `lddr select` chooses by it." if winner() else text
 
 
-def _within_types(names: Sequence[str]) -> Lines:
+def _within_types(names: Sequence[str]) -> str:
     """Return the regrets of choosing among seeds of the largest type of every dataset, and of each other type."""
     types = [types_of(pool) for pool in pools()]
     header, columns = ["selector", "mean regret"], []
