@@ -13,7 +13,7 @@ LIMIT = 45.0  # degrees, to either side
 LIGHT_HEIGHT, PIVOT, ROD = 20.5, (10.0, 10.0), 9.5  # the ground is at height 0
 LOW, HIGH = -2.25, 22.25  # what the picture shows, along both axes
 LIGHT_RADIUS, BOB_RADIUS, ROD_WIDTH, SHADOW_WIDTH = 1.5, 1.5, 0.35, 0.8
-SKY, SUN, SILVER, SHADE = (255, 255, 255), (255, 190, 30), (40, 60, 140), (0, 0, 0)
+SUN, SILVER, SHADE = (255, 190, 30), (40, 60, 140), (0, 0, 0)
 Floats = NDArray[np.float64]
 
 
@@ -80,26 +80,22 @@ class Pendulum(Dataset):
 
     def at(self, light: Floats, pendulum: Floats) -> Images:
         """Return the pictures of these angles, in radians: two arrays (count,) → (count, height, width, 3)."""
-        x, bob, shadow = (part.astype(np.float32) for part in scene(light, pendulum))
-        pivot = np.broadcast_to(np.float32(PIVOT), bob.shape)
+        x, bob, shadow = scene(light, pendulum)
+        pivot = np.broadcast_to(PIVOT, bob.shape)
         sun = np.stack([x, np.full_like(x, LIGHT_HEIGHT)], axis=-1)
         ends = np.stack([shadow, np.zeros_like(shadow)], axis=-1)  # (count, two ends, x and y)
-        images = np.full((len(x), 3, *self._x.shape), np.float32(SKY)[:, np.newaxis, np.newaxis], np.float32)
+        images = np.full((len(x), *self.image_shape), 255.0)
         self._paint(images, SHADE, ends[:, 0], ends[:, 1], SHADOW_WIDTH / 2)
         self._paint(images, SILVER, pivot, bob, ROD_WIDTH / 2)
         self._paint(images, SILVER, bob, bob, BOB_RADIUS)
         self._paint(images, SUN, sun, sun, LIGHT_RADIUS)
-        return np.rint(images).astype(np.uint8).transpose(0, 2, 3, 1)
+        return np.rint(images).astype(np.uint8)
 
     def _paint(self, images: Floats, colour: tuple[int, ...], start: Floats, end: Floats, radius: float) -> None:
         """Paint all points within a radius of a line onto every image, with smooth edges of one pixel."""
-        across, up = (
-            grid.astype(np.float32) - start[:, axis, np.newaxis, np.newaxis]
-            for axis, grid in enumerate((self._x, self._y))
-        )
-        way = (end - start)[:, :, np.newaxis, np.newaxis]
-        share = (across * way[:, 0] + up * way[:, 1]) / np.maximum((way**2).sum(axis=1), 1e-12)
-        share = np.clip(share, 0, 1)
-        distance = np.hypot(across - share * way[:, 0], up - share * way[:, 1])
-        cover = np.clip(0.5 + (radius - distance) / np.float32(self._pixel), 0, 1)[:, np.newaxis]
-        images += cover * (np.float32(colour)[:, np.newaxis, np.newaxis] - images)
+        points = np.stack([self._x, self._y], axis=-1) - start[:, np.newaxis, np.newaxis]  # (count, height, width, 2)
+        way = (end - start)[:, np.newaxis, np.newaxis]
+        share = np.clip((points * way).sum(-1) / np.maximum((way**2).sum(-1), 1e-12), 0, 1)[..., np.newaxis]
+        distance = np.linalg.norm(points - share * way, axis=-1, keepdims=True)
+        cover = np.clip(0.5 + (radius - distance) / self._pixel, 0, 1)
+        images += cover * (colour - images)
