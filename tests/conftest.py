@@ -11,7 +11,7 @@ settings.register_profile("patient", deadline=None, max_examples=40)  # a busy m
 settings.load_profile("patient")
 
 TOGETHER = {  # files whose fixtures take long: in one process, where they are made once
-    "test_blocks", "test_cars3d", "test_dsprites", "test_estimator", "test_extras", "test_hub", "test_package",
+    "test_blocks", "test_cars3d", "test_dsprites", "test_estimator", "test_errors", "test_sharing", "test_package",
     "test_pages", "test_pipe", "test_poisoned", "test_seeds", "test_select", "test_site", "test_smallnorb",
     "test_study", "test_trackers",
 }  # fmt: skip

@@ -54,4 +54,4 @@ def test_the_explorer_has_its_values_and_tells_latents_that_never_move(folder):
         assert not (about["active"] and np.ptp(codes[:, number]) == 0)
     answer = model.encode({"index": 5})
     assert [sum(row) for row in answer["probabilities"]] == pytest.approx([1, 1, 1], abs=1e-5)
-    assert model.traversal(answer["values"], 0).shape[0] == 16
+    assert model.traverse(answer["values"], 0).shape[0] == 16

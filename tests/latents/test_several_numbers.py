@@ -76,7 +76,7 @@ def test_the_explorer_opens_it(model, images):
     seen = shown.encode({"index": 7})
     assert np.array_equal(shown.decode(seen["values"]), shown.decode(list(map(float, seen["values"]))))
     for latent in about:
-        assert shown.traversal(seen["values"], latent["number"]).shape[1] == 16 * len(latent["values"])
+        assert shown.traverse(seen["values"], latent["number"]).shape[1] == 16 * len(latent["values"])
         if not model.is_discrete:
             assert latent["range"] == [-math.pi, math.pi]
     assert len(shown.latent_space()["codes"]) > 2
