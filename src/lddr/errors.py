@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 
 OPTIONAL_PACKAGES = {  # package → its title, and the extra of lddr that installs it; None for trackers
-    "h11": ("the explorer", "explore"),
     "huggingface_hub": ("huggingface_hub", "hub"),
     "mlflow": ("MLflow", None),
     "ray": ("Ray", "cluster"),

@@ -10,7 +10,7 @@ from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
 from lddr.data.official.dsprites import drawn_sprites
 from lddr.metrics.metric import choose_metrics
-from lddr.sweeps import estimate as estimate_module
+from lddr.sweeps import progress as estimate_module
 from lddr.sweeps.progress import estimate, seconds_per_step, shape_of, stage_of, stand_in
 from lddr.sweeps.study import Study
 from tests.run_folders import completed
