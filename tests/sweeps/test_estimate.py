@@ -168,15 +168,15 @@ def test_drawn_datasets_are_always_here(name, no_data):
 )
 def test_steps_are_timed_on_one_thread(config, monkeypatch):
     seen = []
-    taken = estimate_module._steps
+    taken = estimate_module._timed_steps
 
     def watched(*arguments):
         for seconds in taken(*arguments):
             seen.append((seconds, torch.get_num_threads()))
             yield seconds
 
-    monkeypatch.setattr(estimate_module, "_steps", watched)
-    monkeypatch.setattr(estimate_module, "ENOUGH", 0.0)
+    monkeypatch.setattr(estimate_module, "_timed_steps", watched)
+    monkeypatch.setattr(estimate_module, "TIMED_SECONDS", 0.0)
     torch.set_num_threads(2)
     try:
         found = seconds_per_step(config, 3)
@@ -193,10 +193,10 @@ def test_the_clock_does_not_run_while_a_dataset_draws_its_tables(monkeypatch):
     drawn_sprites.cache_clear()
     missing = []
 
-    def counted(config, dataset):
+    def counted(*_):
         missing.append(int((~drawn_sprites()._is_drawn).sum()))
         yield from itertools.repeat(1.0)
 
-    monkeypatch.setattr(estimate_module, "_steps", counted)
+    monkeypatch.setattr(estimate_module, "_timed_steps", counted)
     assert seconds_per_step(tiny("vae", dataset="dsprites", resolution=32), 1) == 1.0
     assert missing[0] < len(drawn_sprites()._is_drawn) / 20  # orientation 39 is never drawn: it is 0

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from lddr.config import Config, Training
 from lddr.console import Progress, Task, watched
 from lddr.data import height_and_width
-from lddr.data.dataset import datasets
+from lddr.data.dataset import Dataset, datasets
 from lddr.data.load import load_dataset, warmed, why_missing
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import Metric
@@ -29,6 +29,7 @@ Stage = Literal["finished", "trained", "begun", "new"]
 TRAINING_SHARE = 0.9  # of a run's work; the rest is its evaluation
 LOOK_SECONDS = 30.0  # between two lines of a sweep, and two looks at the logs where there is no terminal
 SPEED_SECONDS = 600.0  # over which the speed of a sweep is averaged
+STAND_INS = ("dsprites", "rooms")  # drawn datasets, in grey and in colour, to time steps with
 TIMED_SECONDS, WARM_UP_STEPS = 0.5, 2  # the least to time of a kind of run; steps before that, which allocate memory
 
 
@@ -274,9 +275,7 @@ def stand_in(name: str) -> str:
     """Return a dataset with images of the same shape that needs no files: loading images is a hundredth of a step."""
     if name not in datasets or not datasets[name].needs_files:
         return name
-    shape = datasets[name].image_shape
-    here = (other for other in datasets if not datasets[other].needs_files and datasets[other].is_fixed)
-    return next((other for other in here if datasets[other].image_shape == shape), name)
+    return next((other for other in STAND_INS if datasets[other].image_shape == datasets[name].image_shape), name)
 
 
 def seconds_per_step(config: Config, steps: int) -> float | None:
@@ -289,7 +288,8 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
     torch.set_num_threads(1)
     try:
         taken: list[float] = []
-        for number, seconds in enumerate(_timed_steps(config), 1 - WARM_UP_STEPS):
+        dataset = warmed(load_dataset(*config.images))
+        for number, seconds in enumerate(_timed_steps(config, dataset), 1 - WARM_UP_STEPS):
             if number > 0:
                 taken.append(seconds)
             if number >= max(steps, 1) and sum(taken) > TIMED_SECONDS:
@@ -299,13 +299,12 @@ def seconds_per_step(config: Config, steps: int) -> float | None:
         torch.set_num_threads(threads)
 
 
-def _timed_steps(config: Config) -> Iterator[float]:
+def _timed_steps(config: Config, dataset: Dataset) -> Iterator[float]:
     """Take one training step after the other, and yield the seconds of each."""
     import torch
 
     from lddr.training.accelerator import batches_for, trainer_on
 
-    dataset = warmed(load_dataset(*config.images))
     trainer = trainer_on(torch.device("cpu"), config, dataset)
     batches = batches_for(trainer, dataset)
     for step in count():
