@@ -39,7 +39,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("rows_at_once", [1, 7, 16, 50, 1000])
+@pytest.mark.parametrize("rows_at_once", [1, 16, 1000])
 @pytest.mark.parametrize("slab", [1, 10_000])
 def test_chunks_are_the_array(path: Path, rows_at_once: int, slab: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CHUNK_BYTES", rows_at_once * IMAGES[0].nbytes)
@@ -197,7 +197,7 @@ def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
         list(NumpyArray(tmp_path / "a.npz", "images").chunks())
 
 
-@pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 99)])  # encrypted; compressed in a way nobody knows
+@pytest.mark.parametrize(("offset", "value"), [(8, 1), (10, 99)])  # encrypted; compressed in an unknown way
 def test_unreadable_members_are_refused(tmp_path: Path, offset: int, value: int) -> None:
     np.savez(tmp_path / "a.npz", images=IMAGES)
     content = bytearray((tmp_path / "a.npz").read_bytes())
@@ -233,7 +233,8 @@ def test_rows_without_bytes_are_refused(tmp_path: Path, kind: str, shape: tuple[
 
 
 @pytest.mark.parametrize("kind", ["a.npz", "a.h5"])
-def test_a_row_too_large_to_hold_is_refused(tmp_path: Path, kind: str) -> None:
+def test_a_row_too_large_to_hold_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WIDEST_ROW", 1 << 20)
     path = tmp_path / kind
     if kind == "a.h5":
         with h5py.File(path, "w") as file:  # nothing of it is written
@@ -245,7 +246,7 @@ def test_a_row_too_large_to_hold_is_refused(tmp_path: Path, kind: str) -> None:
             for _ in range(module.WIDEST_ROW >> 20):
                 file.write(bytes(1 << 20))
             file.write(b"0")
-    with pytest.raises(UserError, match=rf"{kind}: expected rows of 1 to 268,435,456 bytes in the array 'images'"):
+    with pytest.raises(UserError, match=rf"{kind}: expected rows of 1 to 1,048,576 bytes in the array 'images'"):
         list(array_in(path, "images").chunks())
 
 
@@ -282,7 +283,7 @@ def test_a_member_that_claims_more_than_the_archive_can_hold_is_refused(archive:
     claimed = len(header.getvalue()) + 8 * 10**8
     struct.pack_into("<I", content, content.rindex(b"PK\1\2") + 24, claimed)
     archive.write_bytes(content)
-    with pytest.raises(UserError, match=rf"a\.npz: .*{claimed:,} bytes cannot come of it\); save it"):
+    with pytest.raises(UserError, match=rf"a\.npz: .*{claimed:,} bytes cannot be in it\); save it"):
         arrays_in(archive, ("numbers",), "save it")
 
 

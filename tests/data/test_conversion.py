@@ -50,7 +50,7 @@ def visible(folder: Path) -> list[str]:
 def test_take_gives_copies_of_the_rows_in_any_order(mapped: MappedImages, images: np.ndarray, indices: object) -> None:
     rows = mapped.take(indices)
     np.testing.assert_array_equal(rows, images[np.asarray(indices, dtype=int)])
-    rows[...] = 0  # a copy: writing to it harms nobody
+    rows[...] = 0  # a copy: it can be written to
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -93,12 +95,12 @@ def test_a_mask_and_a_loop():
     assert [image[0, 0, 0] for image, _ in dataset] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
+@pytest.mark.parametrize("context", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_a_loader_of_torch_reads_it_with_workers(dataset, context):
     if context == "spawn" and dataset.name != "circles":
         pytest.skip("starting processes takes long")
     numbers = range(0, 40, 5)
-    part = data.Subset(dataset.torch(), numbers)
+    part = data.Subset(pickle.loads(pickle.dumps(dataset.torch())), numbers)  # noqa: S301
     loader = data.DataLoader(part, batch_size=4, num_workers=2, multiprocessing_context=context)
     images, factors = (torch.cat(each) for each in zip(*loader, strict=True))
     expected, table = dataset[numbers]

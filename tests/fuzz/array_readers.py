@@ -25,7 +25,7 @@ def pixels(*shape: int) -> np.ndarray:
 
 
 def at(folder: Path) -> AbstractContextManager:
-    """Look for datasets here, and keep what is converted beside it."""
+    """Look for datasets here, and keep conversions next to them."""
     return patch.dict(os.environ, LDDR_DATA=str(folder), XDG_CACHE_HOME=str(folder.parent / "cache"))
 
 

@@ -87,7 +87,7 @@ def read_checkpoints(folder: Path) -> None:
 
 @cache
 def run_folder() -> Files:
-    """A run that may become ill, and one beside it."""
+    """A run that may be damaged, and another one."""
     images = {"name": "dsprites", "shape": [16, 16, 1], "factors": {"shape": 3, "x": 32}, "checksum": "ab", "images": 9}
     versions = {"lddr": "1", "torch": "2", "python": "3"}
     config = {"format": 2, "settings": tiny_model().config.as_dict(), "versions": versions, "dataset": images}

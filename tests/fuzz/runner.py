@@ -20,7 +20,7 @@ from tests.fuzz.mutations import mutated
 
 Files = dict[str, bytes]  # path below the folder → content
 
-SECONDS, MEMORY = 10, 1 << 30  # that a case may take, beyond what the process has before
+SECONDS, MEMORY = 10, 1 << 30  # of computing, and bytes beyond those before, that a case may take
 TEXT = (".json", ".jsonl", ".toml", ".csv", ".txt")
 READ, REFUSED, BAD = b"r", b"s", b"b"
 
@@ -106,7 +106,7 @@ def _in_child(reader: Reader, files: Files, first: int, last: int, seed: int) ->
     """What came of the cases up to the last, or up to the one that killed the child."""
     source, sink = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which do nothing here
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks while threads run, which do nothing here
         child = os.fork()
     if child == 0:
         os.close(source)
@@ -136,9 +136,11 @@ def _try_all(reader: Reader, files: Files, first: int, last: int, seed: int, sin
             folder = Path(place) / "case"
             folder.mkdir()
             write_case(reader, files, number, seed, folder)
-            signal.alarm(SECONDS)  # ends the process, wherever it hangs
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process, however busy the machine is
+            signal.setitimer(signal.ITIMER_REAL, 6 * SECONDS)  # wherever it waits
             told, what = tried(reader, folder)
-            signal.alarm(0)
+            for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+                signal.setitimer(timer, 0)
         os.write(sink, told + what.encode("utf-8", "replace").hex().encode() + b"\n")
 
 

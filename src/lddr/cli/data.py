@@ -102,7 +102,7 @@ def show(
     from lddr.files import written_whole
 
     if out is not None and out.suffix.lower() not in PICTURES:
-        raise UserError(f"cannot tell what kind of picture {out} is; end its name in {', '.join(PICTURES)}")
+        raise UserError(f"{out} has no suffix of a picture; end its name in {', '.join(PICTURES)}")
     dataset = load_dataset(name, resolution, fit, background)
     out = out or Path(f"{dataset.name}.png")
     with written_whole(out) as draft:

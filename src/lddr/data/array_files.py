@@ -313,7 +313,7 @@ class NumpyArray(StoredArray):
                     raise damaged(self.path, f"an array {self.key!r}", names, self._cure)
                 self._info = archive.getinfo(self._member)
                 if self._info.file_size > MOST_UNPACKED * self.path.stat().st_size:
-                    raise ValueError(f"{self._info.file_size:,} bytes cannot come of it")
+                    raise ValueError(f"{self._info.file_size:,} bytes cannot be in it")
                 with archive.open(self._info) as member:
                     yield member, self._info.file_size
 

@@ -98,7 +98,7 @@ def _table(path: Path, text: str) -> tuple[str, list[Row]]:
         words = " or ".join(SEPARATORS[separator] for separator in fitting)
         raise UserError(f"{path} can be read with {words} between the cells; put the cells in double quotes")
     if not fitting and len(tables) < len(SEPARATORS):
-        raise UserError(f"{path} has a quoted cell without an end; mend its quotes")
+        raise UserError(f"{path} has a quoted cell without an end; fix its quotes")
     widest = max(tables, key=lambda separator: len(tables[separator][0]) if tables[separator] else 0)
     separator = fitting[0] if fitting else widest
     return separator, tables[separator]

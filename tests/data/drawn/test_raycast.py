@@ -6,7 +6,7 @@ import pytest
 from lddr.data.drawn.rooms import Solid, dot, first_hit, unit
 
 SOLIDS = {
-    "cube": Solid(0.8, 0.8, 0.1, turned=False),
+    "cube": Solid(0.8, 0.8, 0.1, is_round=False),
     "cylinder": Solid(0.7, 0.9, 0.1),
     "sphere": Solid(0, 0, 1),
     "capsule": Solid(0, 0.5, 0.7),

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
+from lddr.data.factors import Factor, FactorGrid
+from lddr.data.official import cars3d
 from lddr.data.official.cars3d import Cars3D
 from lddr.errors import UserError
 
@@ -20,25 +22,27 @@ def views(car: int) -> np.ndarray:
     return array
 
 
-def names() -> list[str]:
+def names(count: int = CARS) -> list[str]:
     """Names whose order is neither that of their numbers nor that in which they are written."""
-    return sorted(f"car_{number}_mesh.mat" for number in range(CARS))
+    return sorted(f"car_{number}_mesh.mat" for number in range(count))
 
 
-@pytest.fixture(scope="module")
-def cars(lasting_data: Path) -> Cars3D:
-    folder = lasting_data / "cars"
-    folder.mkdir(parents=True)
-    for car in np.random.default_rng(0).permutation(CARS):
-        savemat(folder / names()[car], {"im": views(car)}, do_compression=bool(car % 8 == 0))
-    (folder / "list.txt").write_text("not a car")
-    return Cars3D()
-
-
-def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(cars: Cars3D) -> None:
+@pytest.mark.parametrize("count", [11, pytest.param(CARS, marks=pytest.mark.long)])
+def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
+    data: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cars3d, "CARS", count)
+    monkeypatch.setattr(
+        Cars3D, "space", FactorGrid((Factor("elevation", 4), Factor("azimuth", 24), Factor("object", count)))
+    )
+    (data / "cars").mkdir(parents=True)
+    for car in np.random.default_rng(0).permutation(count):
+        savemat(data / "cars" / names(count)[car], {"im": views(car)}, do_compression=bool(car % 8 == 0))
+    (data / "cars" / "list.txt").write_text("not a car")
+    cars = Cars3D()
     numbers = np.arange(len(cars))
     images = cars.images(numbers)
-    assert images.shape == (4 * 24 * CARS, 64, 64, 3)
+    assert images.shape == (4 * 24 * count, 64, 64, 3)
     factors = cars.space.factors_of(numbers)
     np.testing.assert_array_equal(images[:, 40, 20], factors)
     np.testing.assert_array_equal(images[:, 60, 60], factors)

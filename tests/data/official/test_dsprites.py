@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.dsprites import PATH, ColorDSprites, DSprites, NoisyDSprites, halved
 from lddr.errors import UserError
 
@@ -33,10 +34,12 @@ def numbers_on(images: np.ndarray) -> np.ndarray:
     return (pixels[:, :20] // 255) @ (1 << np.arange(20))
 
 
-def write_hdf5(path: Path, numbers: np.ndarray) -> None:
+def write_hdf5(path: Path, numbers: np.ndarray, count: int) -> None:
     path.parent.mkdir(parents=True)
     with h5py.File(path, "w") as file:
-        images = file.create_dataset("imgs", SHAPE, np.uint8, chunks=BLOCKS, compression="gzip", compression_opts=1)
+        images = file.create_dataset(
+            "imgs", (count, 64, 64), np.uint8, chunks=BLOCKS, compression="gzip", compression_opts=1
+        )
         for start in np.unique(numbers // BLOCKS[0]) * BLOCKS[0]:
             block = np.zeros((BLOCKS[0], 64, 64), np.uint8)
             for number in numbers[(numbers >= start) & (numbers < start + BLOCKS[0])]:
@@ -117,9 +120,11 @@ def test_what_was_not_stored_is_black(folder: Path, numbers: np.ndarray) -> None
     assert not DSprites().images(others).any()
 
 
-def test_the_hdf5_file_gives_the_same_images(data: Path) -> None:
-    numbers = np.append(np.arange(0, 11520, 997), np.arange(COUNT - 5760, COUNT, 997))
-    write_hdf5(data / f"{PATH}.hdf5", numbers)
+@pytest.mark.parametrize("count", [17280, pytest.param(COUNT, marks=pytest.mark.long)])
+def test_the_hdf5_file_gives_the_same_images(data: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DSprites, "space", FactorGrid((Factor("number", count),)))
+    numbers = np.append(np.arange(0, 11520, 997), np.arange(count - 5760, count, 997))
+    write_hdf5(data / f"{PATH}.hdf5", numbers, count)
     np.testing.assert_array_equal(numbers_on(DSprites().images(numbers)), numbers)
     assert not DSprites().images(numbers + 1).any()
 

@@ -76,7 +76,7 @@ def test_neighbouring_orientations_differ_but_for_twelve_smallest_squares(all_sp
 
 
 def test_neighbouring_places_differ(all_sprites: np.ndarray) -> None:
-    across = all_sprites[..., 1:, :] >> 1 == all_sprites[..., :-1, :]  # a step begins with a whole pixel
+    across = all_sprites[..., 1:, :] >> 1 == all_sprites[..., :-1, :]  # the first pixel of a step is a whole one
     down = all_sprites[:, :, :, 1:, :, :-1] == all_sprites[:, :, :, :-1, :, 1:]
     assert not np.all(across, axis=-1).any()
     assert not np.all(down, axis=-1).any()

@@ -2,7 +2,7 @@
 
 from colorsys import hsv_to_rgb
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +19,12 @@ _CLOSE = 1e-3  # a ray this close to a surface has hit it
 
 @dataclass(frozen=True)
 class Solid:
-    """All points within `rounding` of a core: an upright box or, with `turned`, an upright cylinder."""
+    """All points within `rounding` of a core: an upright box or, with `is_round`, an upright cylinder."""
 
     width: float  # of the core, from its axis to its side
     height: float  # of the core, from its middle to its top
     rounding: float
-    turned: bool = True
+    is_round: bool = True
 
     @property
     def middle(self) -> float:
@@ -34,14 +34,14 @@ class Solid:
     @property
     def reach(self) -> float:
         """Return the radius of the bounding sphere about the centre."""
-        corner = self.width if self.turned else self.width * 2**0.5
+        corner = self.width if self.is_round else self.width * 2**0.5
         return (corner**2 + self.height**2) ** 0.5 + self.rounding
 
     def surface(self, points: Floats) -> tuple[Floats, Floats]:
         """Return distances to the surface for points outside the core, (count,), and outward normals, (3, count)."""
         x, y, z = points
         z = _beyond(z - self.middle, self.height)
-        if self.turned:
+        if self.is_round:
             radius = np.maximum(np.sqrt(x * x + y * y), _CLOSE)
             outside = np.maximum(1 - self.width / radius, 0)
             x, y = x * outside, y * outside
@@ -100,7 +100,7 @@ def _enter_ball(solid: Solid, origin: Floats, directions: Floats) -> tuple[Float
 
 
 SOLIDS = {
-    "cube": Solid(0.80, 0.80, 0.08, turned=False),
+    "cube": Solid(0.80, 0.80, 0.08, is_round=False),
     "cylinder": Solid(0.74, 0.84, 0.10),
     "sphere": Solid(0, 0, 1.05),
     "capsule": Solid(0, 0.54, 0.70),
@@ -291,6 +291,13 @@ def _extent(light: Floats, other_axes: tuple[int, ...]) -> slice:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
+@cache
+def paint_layers(resolution: int) -> tuple[PaintLayer, PaintLayer, PaintLayer]:
+    """Return floor, wall and object, which all datasets of this process share."""
+    light = lights(resolution)
+    return coloured(light.floor), coloured(light.wall), coloured(light.thing, light.shine)
+
+
 @datasets.register("rooms")
 class Rooms(Dataset):
     """Shapes3D drawn here: floor, wall and object are three layers, looked up by geometry and hue, and added."""
@@ -315,15 +322,9 @@ class Rooms(Dataset):
             raise UserError(f"rooms are drawn with resolution 32 or 64, not {resolution}")
         self.image_shape = (resolution, resolution, 3)
 
-    @cached_property
-    def layers(self) -> tuple[PaintLayer, PaintLayer, PaintLayer]:
-        """Floor, wall and object."""
-        light = lights(self.image_shape[0])
-        return coloured(light.floor), coloured(light.wall), coloured(light.thing, light.shine)
-
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         *hues, scale, shape, azimuth = self.space.factors_of(indices).T
         images = np.zeros((len(scale), *self.image_shape), np.uint8)
-        for layer, hue in zip(self.layers, hues, strict=True):
+        for layer, hue in zip(paint_layers(self.image_shape[0]), hues, strict=True):
             images[:, layer.rows, layer.columns] += layer.table[scale, shape, azimuth, hue]
         return images

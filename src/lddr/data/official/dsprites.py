@@ -242,7 +242,7 @@ def sprite(shape: int, scale: int, turn: int) -> NDArray[np.uint32]:
 def _corners(shape: int, scale: int, turn: int) -> tuple[Indices, Indices]:
     """Return x and y of the corners, in 1/256 pixel from the sprite's first pixel: two arrays (places, corners)."""
     (u, v), size, angle = OUTLINES[shape], 0.5 + 0.1 * scale, 2 * np.pi * turn / TURNS
-    turned = np.cos(angle) * u + np.sin(angle) * v, np.cos(angle) * v - np.sin(angle) * u
+    rotated = np.cos(angle) * u + np.sin(angle) * v, np.cos(angle) * v - np.sin(angle) * u
     places = np.arange(STEPS)[:, np.newaxis] / STEPS + REACH  # a step is 32/31 pixels: whole pixels are left out
-    x, y = (np.floor(SNAP * (places + size * axis) + 0.5).astype(np.int64) for axis in turned)
+    x, y = (np.floor(SNAP * (places + size * axis) + 0.5).astype(np.int64) for axis in rotated)
     return x, y
