@@ -137,7 +137,7 @@ def test_reconstruction_stays_in_channels_last_without_copies():
         losses.bernoulli_reconstruction(logits, images).backward()
     names = {name for name, _ in operations.seen}
     assert "softplus" in names
-    # the last two copy too, but inside, where nobody sees it
+    # the last two copy too, but inside one operation
     assert not names & {"clone", "copy_", "_to_copy", "contiguous", "binary_cross_entropy_with_logits", "log_sigmoid"}
     strides = {stride for _, stride in operations.seen if len(stride) == 4} - {(0, 0, 0, 0)}  # the expanded gradient
     assert strides == {logits.stride()}

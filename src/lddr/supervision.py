@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Supervision(Settings):
-    """Which loss R_s of the latent family on the labelled images, how many of them, and its weight ω."""
+    """The loss R_s of the latents on labelled images, how many of these there are, and its weight ω."""
 
     loss: str = ""
     labels: int = setting(
@@ -33,7 +33,7 @@ class Supervision(Settings):
     risk_of: str = setting(
         "batch",
         "What the weight multiplies: the sum over the labelled batch, as in disentanglement_lib, or the loss of one "
-        "labelled image, as in the paper's equation, with which small weights are hardly heeded.",
+        "labelled image, as in the paper's equation, with which small weights have hardly any effect.",
         choices=("batch", "image"),
     )
     label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
@@ -46,14 +46,14 @@ class Supervision(Settings):
     )
 
     def check(self, latent: Choice) -> None:
-        """Refuse a loss that the latent does not have."""
+        """Raise an error if the latent does not have this loss."""
         if self.loss not in latent.supervisions:
             known = ", ".join(latent.supervisions)
             remedy = f"choose one of: {known}" if known else "leave supervision out"
             raise UserError(f"supervision {self.loss!r} is not for {latent.name} latents; {remedy}")
 
     def check_dataset(self, latent: Choice, dataset: Dataset) -> None:
-        """Refuse what cannot be: more factors than latents, no factors at all, more labels than labelled images."""
+        """Raise an error if there are more factors than latents, no factors, or fewer labelled images than labels."""
         factors = len(dataset.space.factors)
         if not factors:
             raise UserError(f"{dataset.name} has no factors to supervise with; give factors, or leave supervision out")
@@ -66,7 +66,7 @@ class Supervision(Settings):
             raise UserError(f"{self.labels} labels are more than the {count} {images} of {dataset.name}; lower labels")
 
     def split(self, dataset: Dataset) -> tuple[Indices, Indices]:
-        """The labelled images, drawn once by their own seed: training and validation.
+        """Return the labelled images, drawn once by their own seed: training and validation.
 
         From images that are all labelled they are drawn with replacement, unless all are wanted.
         """
@@ -81,7 +81,7 @@ class Supervision(Settings):
         return drawn[:train], drawn[train:]
 
     def guessing(self, latent: Latent, dataset: Dataset) -> dict[str, float]:
-        """The validation risk of a constant guess for each factor; nothing without labels to validate with.
+        """Return the validation risk of a constant guess for each factor; nothing without labels to validate with.
 
         The guess is the best one for the labels that train and one more of every value, as any may come up.
         """
@@ -105,7 +105,7 @@ class Supervision(Settings):
         return {"validation_risk_guessing": risk} if len(validation) else {}
 
     def weight(self, batch_size: int) -> float:
-        """What the risk of one image, mean over the labelled batch, is multiplied with."""
+        """Return the factor of the risk of one image, mean over the labelled batch."""
         return self.omega * (batch_size if self.risk_of == "batch" else 1)
 
 

@@ -20,6 +20,7 @@ from lddr.training.batches import Batches
 from lddr.training.trainer import Trainer
 
 LATENTS = ("von_mises", "one_hot", "vector_quantised")
+LONG = pytest.mark.long
 QUIET = lddr.Machine(quiet=True, threads=1)
 SMALL = {"preset": "quick", "resolution": 16, "width": 4, "batch_size": 16}
 
@@ -27,7 +28,7 @@ SMALL = {"preset": "quick", "resolution": 16, "width": 4, "batch_size": 16}
 @pytest.fixture(scope="module", params=LATENTS)
 def model(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs")
-    return lddr.train("circles", latent=request.param, steps=50, out=out, machine=QUIET, **SMALL)
+    return lddr.train("circles", latent=request.param, steps=20, out=out, machine=QUIET, **SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,9 @@ def test_the_explorer_opens_it(model, images):
     assert len(shown.latent_space()["codes"]) > 2
 
 
+@pytest.mark.parametrize(
+    "model", ["vector_quantised", *(pytest.param(name, marks=LONG) for name in LATENTS[:2])], indirect=True
+)
 def test_its_card_shows_it(model, tmp_path):
     page, missing = write_card(read_run(model.folder), tmp_path)
     drawn = {path.stem for path in (page.parent / "figures").iterdir()}
@@ -90,7 +94,10 @@ def test_its_card_shows_it(model, tmp_path):
     assert "Traversals" not in missing
 
 
-@pytest.mark.parametrize("objective", list(objectives))
+@pytest.mark.parametrize(
+    "objective",
+    [pytest.param(name, marks=() if name in ("factor", "tc", "tripod") else LONG) for name in objectives],
+)
 @pytest.mark.parametrize("latent", LATENTS)
 def test_every_objective_trains_it_and_a_restored_trainer_goes_on_alike(latent, objective):
     if objectives[objective].needs_densities and not latents[latent].has_densities:
@@ -110,7 +117,7 @@ def test_every_objective_trains_it_and_a_restored_trainer_goes_on_alike(latent, 
 
 @pytest.mark.parametrize(
     ("latent", "loss"),
-    [("von_mises", "cosine"), ("one_hot", "cross-entropy"), ("one_hot", "masked")],
+    [("von_mises", "cosine"), ("one_hot", "masked"), pytest.param("one_hot", "cross-entropy", marks=LONG)],
 )
 def test_labels_can_supervise_it(latent, loss):
     model = lddr.train("circles", latent=latent, supervision=loss, labels=100, steps=5, machine=QUIET, **SMALL)

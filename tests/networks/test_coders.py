@@ -1,12 +1,27 @@
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
 from torch import nn
 
 from lddr.errors import UserError
-from lddr.networks.coders import BroadcastDecoder, Decoder, Discriminator, Encoder, crop_to, initialise, pad_to
+from lddr.networks.coders import (
+    INITIALISERS,
+    BroadcastDecoder,
+    Decoder,
+    Discriminator,
+    Encoder,
+    crop_to,
+    initialise,
+    levels_of,
+    pad_to,
+)
+from lddr.networks.layers import ZeroConvolution
+from lddr.networks.residual import ResidualDecoder, ResidualEncoder
 
 CHANNELS = {16: (8, 8), 32: (4, 8, 8), 64: (4, 4, 8, 8), 128: (4, 4, 4, 8, 8)}  # of the levels, at width 4
 shapes = pytest.mark.parametrize("shape", [(size, size, channels) for size in CHANNELS for channels in (1, 3)], ids=str)
@@ -99,11 +114,11 @@ def assert_same_network(ours, plain, inputs):
     drawn(ours)
     plain.load_state_dict(dict(zip(plain.state_dict(), ours.state_dict().values(), strict=True)))
     found = []
-    for network, given in ((ours, inputs), (plain, inputs.contiguous())):
-        given = given.detach().requires_grad_()
-        outputs = network(given)
+    for network, sent in ((ours, inputs), (plain, inputs.contiguous())):
+        sent = sent.detach().requires_grad_()
+        outputs = network(sent)
         projection = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(2))
-        found.append((outputs, *torch.autograd.grad(outputs, (given, *network.parameters()), projection)))
+        found.append((outputs, *torch.autograd.grad(outputs, (sent, *network.parameters()), projection)))
     for our, their in zip(*found, strict=True):
         torch.testing.assert_close(our, their, rtol=1e-3, atol=1e-4 * their.abs().max().item())
 
@@ -362,3 +377,118 @@ def test_sizes_out_of_range_are_refused(build):
 def test_odd_kernels_are_refused(kernels):
     with pytest.raises(UserError, match="even sizes only"):
         Encoder((64, 64, 1), 6, kernels=kernels)
+
+
+sides = st.integers(8, 512)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ((8, 8), (1, 4, 4)),
+        ((16, 16), (2, 4, 4)),
+        ((32, 32), (3, 4, 4)),
+        ((64, 64), (4, 4, 4)),
+        ((128, 128), (5, 4, 4)),
+        ((512, 512), (7, 4, 4)),
+        ((9, 13), (2, 3, 4)),  # 13 → 6.5 → 3.25
+        ((11, 11), (1, 6, 6)),  # 5.5 is nearer to 4 than 2.75 is, as ratios
+        ((12, 12), (2, 3, 3)),
+        ((96, 48), (5, 3, 2)),
+        ((100, 20), (5, 4, 1)),
+        ((512, 8), (7, 4, 1)),
+    ],
+)
+def test_levels_worked_out_by_hand(size, expected):
+    assert levels_of((*size, 1)) == expected
+
+
+@given(sides, sides)
+def test_the_longer_side_ends_near_4_and_padding_is_less_than_one_step_of_the_smallest_map(height, width):
+    levels = levels_of((height, width, 3))
+    assert 3 <= max(levels.height, levels.width) <= 6
+    for side, padded in zip((height, width), levels.padded, strict=True):
+        assert padded % 2**levels.halvings == 0
+        assert side <= padded < side + 2**levels.halvings
+
+
+@pytest.mark.parametrize("size", [s for s in product((7, 64, 513), repeat=2) if s != (64, 64)], ids=str)
+def test_sides_out_of_range_are_refused(size):
+    with pytest.raises(
+        UserError, match=f"{size[0]}x{size[1]} pixels; resize them so that each side has 8 to 512 pixels"
+    ):
+        levels_of((*size, 1))
+
+
+def test_images_without_channels_are_refused():
+    with pytest.raises(UserError, match="images of 0 channels; give images of at least 1 channel"):
+        levels_of((64, 64, 0))
+
+
+def all_networks():
+    return nn.ModuleList(
+        [
+            Encoder((32, 32, 3), 6, 16),
+            Decoder(3, (32, 32, 3), 16),
+            BroadcastDecoder(3, (16, 16, 1)),
+            Discriminator(3, 50),
+            ResidualEncoder((16, 12, 3), 6, 4),
+            ResidualDecoder(3, (16, 12, 3), 4),
+        ]
+    )
+
+
+def test_weights_are_a_normal_of_one_over_the_root_of_fan_in_cut_at_two_sigma():
+    networks = all_networks()
+    initialise(networks, torch.Generator().manual_seed(0))
+    scaled = []
+    for layer in networks.modules():
+        if isinstance(layer, ZeroConvolution):
+            assert not layer.weight.any()
+            assert not layer.bias.any()
+        elif isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            transposed = isinstance(layer, nn.ConvTranspose2d)
+            fan_in = layer.weight.transpose(0, 1)[0].numel() if transposed else layer.weight[0].numel()
+            scaled.append(layer.weight.detach().flatten() * fan_in**0.5)
+            assert not layer.bias.any()
+    assert all(weights.abs().max() <= 2 + 1e-5 for weights in scaled)
+    for weights in (weights for weights in scaled if len(weights) > 1000):
+        assert stats.kstest(weights, stats.truncnorm(-2, 2).cdf).pvalue > 1e-4
+
+
+def test_uniform_weights_are_distributed_as_those_that_torch_draws_itself():
+    torch.manual_seed(1)  # of what torch draws when the layers are made
+    ours, torchs = all_networks(), all_networks()
+    initialise(ours, torch.Generator().manual_seed(0), "uniform")
+    for (name, drawn), expected in zip(ours.named_parameters(), torchs.parameters(), strict=True):
+        assert drawn.abs().max() <= 1.5 * expected.abs().max() or drawn.numel() < 10, name
+        assert stats.ks_2samp(drawn.detach().flatten(), expected.detach().flatten()).pvalue > 1e-4, name
+
+
+@pytest.mark.parametrize("initialiser", INITIALISERS)
+def test_weights_depend_on_the_seed_alone(initialiser):
+    first, second, third = all_networks(), all_networks(), all_networks()
+    for parameter in second.parameters():
+        parameter.data = parameter.data.contiguous()
+    initialise(first, torch.Generator().manual_seed(5), initialiser)
+    torch.manual_seed(99)
+    initialise(second, torch.Generator().manual_seed(5), initialiser)
+    initialise(third, torch.Generator().manual_seed(6), initialiser)
+    for one, other, stranger in zip(first.parameters(), second.parameters(), third.parameters(), strict=True):
+        assert torch.equal(one, other)
+        assert one.dim() == 1 or not torch.equal(one, stranger) or not one.any()
+
+
+@pytest.mark.parametrize("initialiser", INITIALISERS)
+def test_constants_of_a_used_network_are_restored_and_draw_nothing(initialiser):
+    constants = [ZeroConvolution(2, 4), nn.GroupNorm(2, 4), nn.BatchNorm2d(4), nn.LayerNorm(5)]
+    network = nn.Sequential(*constants, nn.Conv2d(1, 3, 2, bias=False))
+    for parameter in network.parameters():
+        nn.init.normal_(parameter)
+    alone = nn.Conv2d(1, 3, 2, bias=False)
+    initialise(network, torch.Generator().manual_seed(5), initialiser)
+    initialise(alone, torch.Generator().manual_seed(5), initialiser)
+    assert torch.equal(network[-1].weight, alone.weight)
+    for layer, value in zip(constants, (0, 1, 1, 1), strict=True):
+        assert (layer.weight == value).all()
+        assert not layer.bias.any()

@@ -29,12 +29,19 @@ TRICKS = {
     "reconstruction_weight": 4.0,
     "discriminator_schedule": "model",
 }
+FAST = {"annealed-dvae", "dip-dvae-i", "dip-vae-ii", "factor-qvae", "one-hot-vae", "qlae", "tc-dvae", "tripod", "vae"}
+FAST |= {"von-mises-vae", "vq-vae", "categorical+nhp"}
 SUPERVISED = [
     (models.name_of(family, objective), loss)
     for loss, families in supervisions().items()
     for family in families
     for objective in ("elbo", "factor")
 ]
+
+
+def some(cases, is_fast):
+    """All cases, of which only the fast ones do not wait for `make test-long`."""
+    return [pytest.param(*case, marks=() if is_fast(case) else pytest.mark.long) for case in cases]
 
 
 def config_of(model, **settings):
@@ -49,12 +56,16 @@ def assert_it_waits_for_nobody(found, at_least=50):
     assert not found.on_host
 
 
-@pytest.mark.parametrize("model", [*models, "categorical+nhp"])
+@pytest.mark.parametrize(
+    "model", some([(model,) for model in (*models, "categorical+nhp")], lambda case: case[0] in FAST)
+)
 def test_no_model_copies_or_reads_anything_in_a_step(model):
     assert_it_waits_for_nobody(counted(config_of(model), load_dataset("circles", 16)))
 
 
-@pytest.mark.parametrize(("model", "loss"), SUPERVISED)
+@pytest.mark.parametrize(
+    ("model", "loss"), some(SUPERVISED, lambda case: models[case[0]].objective == "elbo" or case[1] == "masked")
+)
 def test_nor_does_a_supervised_one(model, loss):
     found = counted(config_of(model, supervision=loss, labels=20), load_dataset("circles", 16))
     assert_it_waits_for_nobody(found)
@@ -89,7 +100,7 @@ def test_the_loop_reads_nothing_before_the_line_of_its_log(tmp_path, monkeypatch
     monkeypatch.setattr(AsynchronousTrainer, "step", lambda self, batch: taken.append(1) or step(self, batch))
     trainer = trainer_on(META, config_of("factor-vae"), dataset)
     batches = batches_for(trainer, dataset)
-    machine = Machine(quiet=False)  # showing how far it is shall not read anything
+    machine = Machine(quiet=False)  # showing progress must not read anything
     with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
         train(trainer, batches, RunFolder(tmp_path), machine)
     assert len(taken) == LOG_EVERY

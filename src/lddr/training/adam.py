@@ -42,7 +42,7 @@ class Adam:
     def step(self, found_inf: Tensor | None = None) -> None:
         """Change every parameter that has a gradient, by `learning_rate` as it is now; nothing if `found_inf` holds 1.
 
-        That is decided where the parameters are: nobody waits for it.
+        That is decided on the device of the parameters, so that the host does not wait for it.
         """
         going = 1 if found_inf is None else 1 - found_inf
         gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
@@ -79,5 +79,5 @@ class Adam:
 
 
 def _each(operation: Any, tensors: list[Tensor], number: float | Tensor) -> None:
-    """Apply an operation of many tensors; left to choose by itself, torch would read a tensor to make it a number."""
+    """Apply an operation to many tensors; without a choice of overload, torch would read a tensor on the device."""
     (operation.Tensor if isinstance(number, Tensor) else operation.Scalar)(tensors, number)

@@ -69,14 +69,14 @@ class Trainer:
         return self.objective.discriminator
 
     def step(self, batch: Batch) -> dict[str, Tensor]:
-        """Update the weights by one batch; returns the terms of its loss. A non-finite loss is not applied."""
+        """Update the weights by one batch and return the terms of its loss. A non-finite loss is not applied."""
         loss = self.loss(batch)
         if loss.total.isfinite():
             self.update(loss, batch)
         return loss.terms
 
     def loss(self, batch: Batch) -> Loss:
-        """The loss of a batch, in nats per image."""
+        """Return the loss of a batch, in nats per image."""
         networks = self.vae.encoder, self.vae.decoder
         encoder, decoder = (in_precision(network, self.precision) for network in networks)
         posterior = self.vae.latent(encoder(batch.images))
@@ -110,7 +110,7 @@ class Trainer:
     # supervision
 
     def _supervision(self, output: Output, labelled: Labelled) -> dict[str, Tensor]:
-        """The supervised risk, and the penalty on free latents that repeat the tied ones, where it is used."""
+        """Return the supervised risk, and the penalty on free latents that repeat the tied ones, if it is used."""
         supervision = self.config.supervision
         assert supervision is not None
         posterior = self.vae.latent(in_precision(self.vae.encoder, self.precision)(labelled.images))
@@ -124,7 +124,7 @@ class Trainer:
 
     @torch.no_grad()
     def validation(self, labelled: Labelled | None) -> dict[str, float]:
-        """The supervised risk of labelled images that do not train, in float32; nothing when there are none."""
+        """Return the supervised risk of labelled images that do not train, in float32; nothing if there are none."""
         if labelled is None or not len(labelled.targets) or self.config.supervision is None:
             return {}
         with evaluating(self.vae):
@@ -135,27 +135,27 @@ class Trainer:
     # checkpoints
 
     def _trained(self) -> Iterator[tuple[str, nn.Module, str, Adam]]:
-        """The networks and their optimizers, by their names in a checkpoint."""
+        """Yield the networks and their optimizers, with their names in a checkpoint."""
         yield "vae", self.vae, "adam", self.optimizer
         if self.objective.discriminator is not None:
             yield "discriminator", self.objective.discriminator, "referee", self.discriminator_optimizer
 
     def tensors(self) -> dict[str, Tensor]:
-        """Everything a checkpoint must keep, by name."""
+        """Return everything that a checkpoint must keep, by name."""
         state: dict[str, Tensor] = {}
         for name, network, memory, optimizer in self._trained():
             state |= module_tensors(name, network) | optimizer.tensors(memory)
         return state
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """The inverse of `tensors`."""
+        """Load what `tensors` returned."""
         for name, network, memory, optimizer in self._trained():
             load_module(name, network, tensors)
             fill(memory, optimizer.tensors(memory), tensors)
 
 
 def new_vae(config: Config, dataset: Dataset) -> VAE:
-    """The model of these settings for the images of this dataset, with initial weights."""
+    """Return the model of these settings for the images of this dataset, with initial weights."""
     vae = vae_of(config, dataset.image_shape)
     generator = torch_stream(config.training.seed, "weights")
     initialise(vae, generator, config.networks.initialiser)
@@ -164,7 +164,7 @@ def new_vae(config: Config, dataset: Dataset) -> VAE:
 
 
 def prepare_vae(vae: VAE, config: Config, dataset: Dataset) -> VAE:
-    """The same model, ready for these images: categories masked to the labels, output bias at their mean brightness."""
+    """Mask categories to the labels, initialise the output bias to the mean brightness, and return the model."""
     if config.supervision is not None:
         config.supervision.check_dataset(config.latent, dataset)
         vae.latent.mask_to_factors(config.supervision.loss, dataset.space)
@@ -174,7 +174,7 @@ def prepare_vae(vae: VAE, config: Config, dataset: Dataset) -> VAE:
 
 
 def vae_of(config: Config, image_shape: tuple[int, int, int], **own: Any) -> VAE:
-    """The model of these settings for images of (height, width, channels).
+    """Return the model of these settings for images of (height, width, channels).
 
     `own` has the modules that a user gave in place of registered ones: latent, encoder, decoder, likelihood.
     """
@@ -198,7 +198,7 @@ def initialise_output_bias(vae: VAE, dataset: Dataset) -> None:
 
 
 def reconstruction_weight(training: Training, dataset: Dataset, likelihood: Likelihood) -> float:
-    """The weight that was set, raised where the images have less contrast than `min_contrast` asks for."""
+    """Return the weight that was set, raised if the images have less contrast than `min_contrast` asks for."""
     if not training.min_contrast:
         return training.reconstruction_weight
     images = torch.from_numpy(as_floats(dataset.draw(stream(0, "brightness"), SEEN)))
@@ -207,7 +207,7 @@ def reconstruction_weight(training: Training, dataset: Dataset, likelihood: Like
 
 
 def log_interval(steps: int) -> int:
-    """After how many steps a run of this length logs a line; the last step always ends one."""
+    """Return after how many steps a run of this length logs a line; the last step always ends one."""
     return min(LOG_EVERY, max(1, steps // LEAST_LINES))
 
 
@@ -215,7 +215,7 @@ class LossAverages:
     """`add` never waits for a device; `read` does, for all steps since the last time."""
 
     def __init__(self, first_step: int, sums: Tensor | None) -> None:
-        """Go on at a step, with the sums (doubles) of the steps before it that are in no line yet."""
+        """Start at a step, with the sums (doubles) of the steps before it that are in no line yet."""
         self.sums = sums
         self.latest: dict[str, float] = {}  # of the last step that was read
         self._step, self._rows = first_step, list[Tensor]()
