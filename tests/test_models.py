@@ -25,6 +25,10 @@ def test_every_point_of_the_grid_has_a_name_that_leads_back(latent, objective):
         with pytest.raises(UserError, match=f"compares densities, and {latent} latents"):
             configure(latent=latent, objective=objective, dataset="circles")
         return
+    if objectives[objective].needs_pairs and not latents[latent].can_share:
+        with pytest.raises(UserError, match=f"shares posteriors, which {latent} latents cannot"):
+            configure(latent=latent, objective=objective, dataset="circles")
+        return
     config = configure(latent=latent, objective=objective, dataset="circles")
     assert (models[config.model].latent, models[config.model].objective) == (latent, objective)
     assert config.model in models

@@ -137,6 +137,12 @@ class Config(Settings):
                 f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
                 "rounded and not drawn, have none; choose another objective, such as 'factor'"
             )
+        if self.objective.needs_pairs and not self.latent.can_share:
+            able = ", ".join(name for name in latents if latents[name].can_share)
+            raise UserError(
+                f"the objective {self.objective.name!r} shares posteriors, which {self.latent.name} latents cannot; "
+                f"choose one of these latents: {able}"
+            )
 
     @property
     def model(self) -> str:

@@ -96,5 +96,9 @@ for _name, _latent, _objective, _title, _paper in (
     ("vq-vae", "vector_quantised", "autoencoder", "VQ-VAE", "van den Oord et al. 2017"),
     ("one-hot-vae", "one_hot", "elbo", "One-hot VAE", "Jang et al. 2017"),
     ("von-mises-vae", "von_mises", "elbo", "von Mises VAE", ""),
+    ("ada-gvae", "gaussian", "ada_gvae", "Ada-GVAE", "Locatello et al. 2020"),
+    ("ada-ml-vae", "gaussian", "ml_vae", "Ada-ML-VAE", "Locatello et al. 2020"),
+    ("ada-dvae", "categorical", "ada_gvae", "Ada-DVAE", ""),
+    ("ada-ml-dvae", "categorical", "ml_vae", "Ada-ML-DVAE", ""),
 ):
     models.register(_name)(Model(_latent, _objective, _title, _paper, UNLIKE.get(_name, "")))

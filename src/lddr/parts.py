@@ -307,9 +307,11 @@ latents = Parts(
     "latent",
     "lddr.latents",
     own={"num_latents": Rule(1, "How many latents.", int)},
-    constants={"is_discrete": False, "supervisions": (), "masking": (), "has_densities": True},
+    constants={"is_discrete": False, "supervisions": (), "masking": (), "has_densities": True, "can_share": False},
 )
-objectives = Parts("objective", "lddr.objectives", constants={"grid": {}, "needs_densities": False})
+objectives = Parts(
+    "objective", "lddr.objectives", constants={"grid": {}, "needs_densities": False, "needs_pairs": False}
+)
 likelihoods = Parts("likelihood", "lddr.likelihoods")
 encoders = Parts("encoder", "lddr.networks")
 decoders = Parts("decoder", "lddr.networks")

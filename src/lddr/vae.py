@@ -73,13 +73,21 @@ class VAE(nn.Module):
         """Return the expected images, in [0, 1], of samples or embedded codes (batch, latent.width)."""
         return self.likelihood.mean(self.decoder(z))
 
-    def forward(self, images: Tensor, noise: Tensor | None = None, scale: Scale = 1.0) -> Output:
+    def forward(
+        self,
+        images: Tensor,
+        noise: Tensor | None = None,
+        scale: Scale = 1.0,
+        share: Callable[[Posterior], Posterior] | None = None,
+    ) -> Output:
         """Return posterior, sample and reconstruction of a batch.
 
         In training mode the posterior is sampled, with this noise (`latent.noise`) or fresh noise from torch's global
-        generator, multiplied by `scale`. In eval mode, without noise, the decoder gets the expected codes.
+        generator, multiplied by `scale`. In eval mode, without noise, the decoder gets the expected codes. Before that,
+        `share` may change the posteriors: give `objective.share` of an objective for pairs of images.
         """
         posterior = self.encode(images)
+        posterior = posterior if share is None else share(posterior)
         is_sampled = self.training or noise is not None
         sample = posterior.sample(noise, scale) if is_sampled else posterior.expected()
         return Output(self.decoder(sample.z), posterior, sample, self)

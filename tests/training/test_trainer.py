@@ -223,6 +223,7 @@ PAIRS = [
     for latent in latents
     for objective in objectives
     if latents[latent].has_densities or not objectives[objective].needs_densities
+    if latents[latent].can_share or not objectives[objective].needs_pairs
 ]
 FAST = [pair for pair in PAIRS if pair.startswith("categorical+") or pair.endswith("+elbo")]
 

@@ -62,6 +62,25 @@ def _columns(path: Path, files: list[str]) -> Columns:
     }
 
 
+def pairs_of_csv(path: Path, files: Sequence[str], count: int) -> NDArray[np.int64]:
+    """Return the image numbers in a table of pairs, which names `files` or has numbers below `count`: (pairs, 2)."""
+    if not path.exists():
+        raise UserError(f"{path} does not exist; pairs must be a number of factors, random or a .csv file")
+    with reading_untrusted(path, "a table of pairs", "save it as CSV in UTF-8"):
+        header, *rows = _table(path, _decoded(path))[1] or [[]]
+        _check_shape(path, header, rows)
+    if len(header) != 2:
+        raise UserError(f"{path} must have two columns, the images of each pair, not {len(header)}")
+    known = {str(number): number for number in range(count)} | {_plain(name): place for place, name in enumerate(files)}
+    if strange := next((cell for row in rows for cell in row if _plain(cell) not in known), None):
+        names = "file name" if files else "number"
+        raise UserError(f"{path} has a pair with {in_one_line(strange)!r}, which is the {names} of no image")
+    pairs = np.array([[known[_plain(cell)] for cell in row] for row in rows], np.int64)
+    if (same := np.flatnonzero(pairs[:, 0] == pairs[:, 1])).size:
+        raise UserError(f"{path}, row {same[0] + 2}: an image is paired with itself; give two images")
+    return pairs
+
+
 def _decoded(path: Path) -> str:
     content = content_of(path, LARGEST)
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))

@@ -43,6 +43,7 @@ class Dataset(ABC):
     image_shape: tuple[int, int, int]  # height, width, channels
     path: str | None = None  # of own images that were read from a folder or a file: where that is, absolute
     is_fixed: ClassVar[bool] = True  # whether training draws only image numbers: no colours, no other positions
+    file_names: tuple[str, ...] = ()  # of own images that were read from files of their own, by number
     preparation: "Preparation | None" = None  # how pictures of a user's own became these images
     reading: str | None = None  # the same in a sentence
 

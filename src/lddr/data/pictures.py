@@ -287,6 +287,7 @@ class OwnImages(Dataset):
         self.rows = found.converted(self.name, self.preparation)
         self.reading = self.preparation.describe(len(self.rows), found.sizes)
         self.space = factor_table(found.columns(), len(self.rows))
+        self.file_names = found.names if isinstance(found, PictureFolder) else ()
         self.image_shape = self.preparation.shape
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
@@ -359,6 +360,7 @@ class PictureFolder(Source):
     def __init__(self, folder: Path, is_legacy: bool = False) -> None:
         self.folder, self.files = folder, _picture_files(folder, is_legacy)
         self.count = len(self.files)
+        self.names = tuple(file.relative_to(folder).as_posix() for file in self.files)
         stamps = [(file.lstat().st_mtime_ns, file.lstat().st_size) for file in self.files]
         headers = _headers(tuple(self.files), tuple(stamps))
         self.sizes = [header.size for header in headers]
@@ -378,8 +380,7 @@ class PictureFolder(Source):
                 yield np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), part)))
 
     def columns(self) -> Columns:
-        names = [file.relative_to(self.folder).as_posix() for file in self.files]
-        return columns_of_csv(self.folder / "factors.csv", names)
+        return columns_of_csv(self.folder / "factors.csv", list(self.names))
 
 
 class ArrayFile(Source):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Annotated
 
@@ -32,6 +33,7 @@ class CategoricalLatent(Latent):
     is_discrete = True
     supervisions = ("cross-entropy", "masked")
     masking = ("masked",)
+    can_share = True
 
     positions: Tensor  # (categories,)
 
@@ -172,6 +174,21 @@ class CategoricalPosterior(Posterior):
     def input_of(self, weights: Tensor) -> Tensor:
         """One-hot or relaxed categories, (batch, latents, categories) → the decoder's input, (batch, width)."""
         return weights @ self.values
+
+    def pair_kl(self) -> Tensor:
+        (log_first, log_second), first = self._finite.chunk(2), self.probabilities.chunk(2)[0]
+        return (first * (log_first - log_second)).sum(2)
+
+    def pooled(self, is_shared: Tensor, multiply: bool = False) -> CategoricalPosterior:
+        first, second = self._finite.chunk(2)
+        pool = (first + second) / 2 if multiply else torch.logaddexp(first, second) - math.log(2)
+        logits = torch.where(is_shared.repeat(2, 1).unsqueeze(2), pool.repeat(2, 1, 1), self._finite)
+        return type(self)(logits, self.values, self.latent)
+
+    @property
+    def _finite(self) -> Tensor:
+        """Log probabilities with 0 for masked categories, which have no gradient."""
+        return self.log_probabilities if self.mask is None else self.log_probabilities.masked_fill(~self.mask, 0.0)
 
     def cross_log_density(self, sample: Sample) -> Tensor:
         assert sample.weights is not None

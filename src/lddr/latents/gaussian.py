@@ -34,6 +34,7 @@ class Gaussian(Latent):
     title = "Gaussian"
     supervisions = ("bce", "l2")
     prior_variance = 1.0
+    can_share = True
 
     def __init__(self, num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10) -> None:
         super().__init__(num_latents, parameters_per_latent=2)  # mean and log variance
@@ -93,6 +94,21 @@ class GaussianPosterior(Posterior):
 
     def expected(self, hard: bool | None = None) -> Sample:
         return Sample(self.mean)
+
+    def pair_kl(self) -> Tensor:
+        (mean, other_mean), (log_variance, other) = self.mean.chunk(2), self.log_variance.chunk(2)
+        difference = log_variance - other
+        return 0.5 * ((mean - other_mean).square() / other.exp() + difference.exp() - 1 - difference)
+
+    def pooled(self, is_shared: Tensor, multiply: bool = False) -> GaussianPosterior:
+        means, log_variances = torch.stack(self.mean.chunk(2)), torch.stack(self.log_variance.chunk(2))
+        if multiply:
+            precisions = (-log_variances).exp()
+            mean, log_variance = (means * precisions).sum(0) / precisions.sum(0), -precisions.mean(0).log()
+        else:
+            mean, log_variance = means.mean(0), log_variances.exp().mean(0).log()
+        pool = torch.stack([mean, log_variance], 2).repeat(2, 1, 1)
+        return GaussianPosterior(torch.where(is_shared.repeat(2, 1).unsqueeze(2), pool, self._outputs))
 
     def cross_log_density(self, sample: Sample) -> Tensor:
         mean, log_variance = self._outputs.unbind(2)  # once more, for the order of gradients

@@ -53,6 +53,17 @@ class Posterior(ABC):
             f"{type(self).__name__} has no densities; its latent should say has_densities = False"
         )
 
+    def pair_kl(self) -> Tensor:
+        """KL(posterior of image i ‖ posterior of image i + batch / 2): (batch / 2, latents)."""
+        raise NotImplementedError(f"{type(self).__name__} has no KL of pairs; its latent should say can_share = False")
+
+    def pooled(self, is_shared: Tensor, multiply: bool = False) -> Posterior:
+        """The same posteriors, but one for both images of a pair where `is_shared`, (batch / 2, latents).
+
+        It is the average of both, or with `multiply` their normalised geometric mean.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no average; its latent should say can_share = False")
+
     @property
     def categories(self) -> Tensor:
         """The most probable value of each discrete latent, by number: (batch, latents)."""
@@ -76,6 +87,7 @@ class Latent(nn.Module, ABC):
     supervisions: tuple[str, ...] = ()  # losses on labelled images that it has
     masking: tuple[str, ...] = ()  # those that restrict a latent to as many values as its factor has
     has_densities = True  # whether posteriors have a `cross_log_density`
+    can_share = False  # whether posteriors have `pair_kl` and `pooled`
 
     name: str  # in the registry
     prior_variance: float  # of one latent under the prior

@@ -11,7 +11,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from lddr.latents.latent import Latent
+from lddr.latents.latent import Latent, Posterior
 from lddr.vae import Output, in_precision
 
 Number = float | Tensor
@@ -77,9 +77,11 @@ class Objective(nn.Module, ABC):
 
     grid: dict[str, tuple[float, ...]] = {}  # noqa: RUF012 (values of settings in the paper and in Locatello et al.)
     needs_densities = False  # whether it compares posteriors: `Posterior.cross_log_density`
+    needs_pairs = False  # whether a batch consists of pairs, image i with image i + batch / 2: see `share`
     random_stream = "objective"  # what a training run draws its random numbers for
 
     name: str  # in the registry
+    pairs: str | None = None  # which pairs: see `lddr.data.pairs.Pairs`
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,6 +99,10 @@ class Objective(nn.Module, ABC):
     def draw(self, latent: Latent, batch: int, generator: torch.Generator | None = None) -> Tensor | None:
         """Return the random numbers that the penalties of a batch need, if any."""
         return None
+
+    def share(self, posterior: Posterior) -> Posterior:
+        """Return the posteriors that are sampled and decoded: in objectives for pairs, some are one for both images."""
+        return posterior
 
     def attach(self, latent: Latent) -> Self:
         """Make it ready for a latent: build a discriminator, if it has one. Return the objective."""

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from lddr.data.dataset import Dataset, stream
 from lddr.data.factors import UNKNOWN, Indices
+from lddr.data.pairs import Pairs
+from lddr.errors import UserError
 
 if TYPE_CHECKING:
     from lddr.training.trainer import Trainer
@@ -43,6 +45,7 @@ class Batches:
 
     def __init__(self, trainer: Trainer, dataset: Dataset) -> None:
         self.trainer, self.dataset, self.device = trainer, dataset, trainer.device
+        self.pairs = self._pairs()
         self.labelled, self.validation = self._labels()  # the images of the first in bytes: there may be many
 
     def batch(self, step: int) -> Batch:
@@ -75,12 +78,25 @@ class Batches:
 
     def pictures(self, generator: np.random.Generator, size: int) -> Tensor:
         """Random images of the dataset in bytes, (batch, height, width, channels)."""
-        return torch.from_numpy(np.require(self.dataset.draw(generator, size), requirements=["C", "W"]))
+        if self.pairs is None:
+            images = self.dataset.draw(generator, size)
+        else:
+            images = self.dataset.images(self.pairs.sample(generator, size), generator)
+        return torch.from_numpy(np.require(images, requirements=["C", "W"]))
 
     def _batch(self, images: Tensor, draws: Draws, scale: Number, rate: Number, schedule: Number) -> Batch:
         labelled = self.labelled and Labelled(*(each[draws["labelled"]] for each in self.labelled))
         labelled = labelled and labelled._replace(images=as_pixels(labelled.images))
         return Batch(images, draws["noise"], draws.get("random"), labelled, scale, rate, schedule)
+
+    def _pairs(self) -> Pairs | None:
+        """The pairs that batches consist of, for objectives that need them."""
+        pairs, size = self.trainer.objective.pairs, self.trainer.config.training.batch_size
+        if pairs is None:
+            return None
+        if size % 2:
+            raise UserError(f"a batch of pairs has an even number of images, not {size}; change batch_size")
+        return Pairs(self.dataset, pairs)
 
     def _labels(self) -> tuple[Labelled | None, Labelled | None]:
         """The labelled images of a supervised run: most to train with, the rest to validate with."""

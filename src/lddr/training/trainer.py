@@ -79,7 +79,7 @@ class Trainer:
         """Return the loss of a batch, in nats per image."""
         networks = self.vae.encoder, self.vae.decoder
         encoder, decoder = (in_precision(network, self.precision) for network in networks)
-        posterior = self.vae.latent(encoder(batch.images))
+        posterior = self.objective.share(self.vae.latent(encoder(batch.images)))
         sample = posterior.sample(batch.noise, batch.noise_scale)
         output = Output(decoder(sample.z), posterior, sample, self.vae, self.precision)
         loss = self.objective(output, batch.images, schedule=batch.schedule, random=batch.random)
