@@ -128,7 +128,7 @@ def test_supervision_has_settings_of_its_own():
     ("model", "settings", "sentence"),
     [
         ("dvae", {"gamma": 1}, "dvae has no setting 'gamma'; models with it: factor-dvae, factor-qvae, factor-vae"),
-        ("vae", {"num_categories": 8}, "vae has no setting 'num_categories'; models with it: annealed-dvae"),
+        ("vae", {"num_categories": 8}, "vae has no setting 'num_categories'; models with it: ada-dvae, "),
         (
             "vae",
             {"learning_rates": 1},

@@ -12,7 +12,9 @@ from lddr.training.trainer import vae_of
 from lddr.vae import VAE, in_precision, output_bias
 
 GAUSSIAN = {"vae", "beta-vae", "annealed-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii"}
+GAUSSIAN |= {"ada-gvae", "ada-ml-vae"}
 CATEGORICAL = {"dvae", "beta-dvae", "annealed-dvae", "factor-dvae", "tc-dvae", "dip-dvae-i", "dip-dvae-ii"}
+CATEGORICAL |= {"ada-dvae", "ada-ml-dvae"}
 
 
 def initialised(config, dataset, seed):

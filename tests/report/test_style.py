@@ -186,7 +186,8 @@ def test_models_look_as_they_always_did():
     assert [colour(name) for name in names[7:]] == list(LIGHT)
     assert [marker(name) for name in names] == 2 * list(MARKERS[:7])
     names += ["qvae", "factor-qvae", "fsq-ae", "tripod", "qlae", "vq-vae", "one-hot-vae"]  # what came later
-    names.insert(7, "von-mises-vae")
+    names[14:14] = ["ada-dvae", "ada-ml-dvae"]
+    names[7:7] = ["ada-gvae", "ada-ml-vae", "von-mises-vae"]
     assert sorted(models, key=model_order) == names
 
 
