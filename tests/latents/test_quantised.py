@@ -72,6 +72,19 @@ def test_the_two_forms_of_fsq_put_a_third_of_normal_codes_elsewhere():
     assert (symmetric != shifted).float().mean().item() == pytest.approx(0.31, abs=0.02)
 
 
+def test_the_bound_of_ifsq_spreads_normal_outputs_evenly():
+    outputs = numbers(20_000, 1)
+    latent = FiniteScalar(num_latents=1, num_categories=9, bound="sigmoid")
+    code = 2 / (1 + np.exp(-1.6 * outputs.double().numpy())) - 1
+    assert np.allclose(latent(outputs).expected(hard=False).z, code, atol=1e-6)
+    assert np.array_equal(latent(outputs).categories, np.round((code + 1) / 2 * 8))
+    grid = torch.linspace(-6, 6, 10_001).unsqueeze(1)
+    uniform = torch.erf(grid / math.sqrt(2))  # 2 Φ(e) - 1 of normal e is uniform
+    tanh = FiniteScalar(num_latents=1)(grid).expected(hard=False).z
+    assert (latent(grid).expected(hard=False).z - uniform).abs().max().item() == pytest.approx(0.0345, abs=1e-3)
+    assert (tanh - uniform).abs().max().item() == pytest.approx(0.0885, abs=1e-3)
+
+
 def test_fsq_with_very_many_values_is_a_plain_autoencoder():
     latent = FiniteScalar(num_latents=3, num_categories=20_001)
     outputs = numbers(20, 3).requires_grad_()

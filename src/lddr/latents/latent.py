@@ -118,7 +118,7 @@ class Latent(nn.Module, ABC):
         if outputs.shape[1:] != (self.num_parameters,):
             wanted = f"{self.num_parameters} outputs for each image ({type(self).__name__}.num_parameters)"
             raise ValueError(f"the encoder must give {wanted}, not a shape of {tuple(outputs.shape)}")
-        return self.posterior(outputs.float().unflatten(1, (self.num_latents, self.parameters_per_latent)))
+        return self.posterior(outputs.float().unflatten(1, (-1, self.parameters_per_latent)))
 
     @abstractmethod
     def posterior(self, parameters: Tensor) -> Posterior:

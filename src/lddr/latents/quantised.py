@@ -18,11 +18,14 @@ from torch.nn.functional import one_hot
 
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
+from lddr.errors import UserError
 from lddr.latents.latent import Latent, Posterior, Sample, Scale, category_weights, normalised
 from lddr.parts import latents
 from lddr.settings import Setting
 
 MARGIN = 1e-3  # by which Mentzer et al. keep codes inside the outermost values' reach
+
+IFSQ_SLOPE = 1.6  # with which the sigmoid is nearest to the distribution function of normal outputs
 
 
 class QuantisedLatent(Latent):
@@ -124,7 +127,8 @@ class FiniteScalar(Rounded):
     """Finite scalar quantisation: c = tanh(e), rounded to equidistant values from -1 to 1, as in Tripod.
 
     With the bound of Mentzer et al. ("shifted") an even number v of values goes from -1 to 1 - 2/v, so that 0 is one of
-    them, and e is shifted so that codes near 0 are rounded to it.
+    them, and e is shifted so that codes near 0 are rounded to it. With that of iFSQ ("sigmoid"),
+    c = 2 sigmoid(1.6 e) - 1 is nearly uniform for normal e, more so than tanh(e).
 
     Examples
     --------
@@ -144,9 +148,10 @@ class FiniteScalar(Rounded):
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
         num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 12,
         bound: Annotated[
-            Literal["symmetric", "shifted"],
+            Literal["symmetric", "shifted", "sigmoid"],
             Setting(
-                "Values from -1 to 1 (Tripod), or shifted so that 0 is one of an even number of them (Mentzer et al.)."
+                "Values from -1 to 1 by tanh (Tripod) or by a sigmoid that uses them evenly (iFSQ), or shifted so that "
+                "0 is one of an even number of them (Mentzer et al.)."
             ),
         ] = "symmetric",
     ) -> None:
@@ -159,6 +164,8 @@ class FiniteScalar(Rounded):
     def code(self, outputs: Tensor) -> Tensor:
         if self.bound == "symmetric":
             return outputs.tanh()
+        if self.bound == "sigmoid":
+            return 2 * (IFSQ_SLOPE * outputs).sigmoid() - 1
         reach, offset = (self.num_categories - 1) * (1 - MARGIN) / 2, (1 - self.num_categories % 2) / 2
         return ((outputs + math.tan(offset / reach)).tanh() * reach - offset) / (self.num_categories // 2)
 
@@ -228,6 +235,10 @@ class VectorQuantised(QuantisedLatent):
     batch: the first such vector by that of the first image, and so on, as batches are in random order. This also
     initialises the codebook from the first batch. In your own loop, call `after_step` after the optimizer.
 
+    Codebooks of their own (`shared_codebook=False`) make it a product quantiser (Jégou et al. 2011). With
+    `residual_levels=r` it is a residual one (Zeghidour et al. 2021): r successive latents share one vector e, each
+    quantises what the ones before it left, and the decoder gets their sum. Every level has its own codebook.
+
     The code is the index of the vector, scaled to [-1, 1]: thresholds on the variance of codes and the explorer's
     controls then work as for other discrete latents. It has no gradient, and indices have no order.
 
@@ -242,9 +253,9 @@ class VectorQuantised(QuantisedLatent):
 
     title = "vector-quantised"
 
-    codebook: Tensor  # (1 or latents, categories, embedding_size)
+    codebook: Tensor  # (levels or latents, categories, embedding_size)
     positions: Tensor  # (categories,)
-    use: Tensor  # (1 or latents, categories): moving average of the number of outputs in a batch nearest to a vector
+    use: Tensor  # (levels or latents, categories): moving average of how many outputs of a batch a vector is nearest to
     sums: Tensor  # shaped as codebook: moving average of the sums of these outputs
 
     def __init__(
@@ -271,14 +282,20 @@ class VectorQuantised(QuantisedLatent):
                 "Replace vectors of a codebook that are used less than this share of the mean; 0 for never.", at_least=0
             ),
         ] = 0.05,
+        residual_levels: Annotated[
+            int, Setting("How many latents quantise one vector, each the residual of those before.", at_least=1)
+        ] = 1,
     ) -> None:
         super().__init__(num_latents, num_categories, numbers_per_latent=embedding_size)
+        if num_latents % residual_levels:
+            raise UserError(f"num_latents ({num_latents}) must be a multiple of residual_levels ({residual_levels})")
+        self.residual_levels, self.num_vectors = residual_levels, num_latents // residual_levels
         self.shared_codebook, self.codebook_update, self.ema_decay = shared_codebook, codebook_update, ema_decay
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight
         self.restart_below = restart_below
         self.prior_variance = losses.positions_variance(-1, 1, num_categories)
         self.register_buffer("positions", losses.positions(-1, 1, num_categories))
-        books = 1 if shared_codebook else num_latents
+        books = residual_levels if shared_codebook else num_latents
         shape = (books, num_categories, embedding_size)
         codebook = torch.arange(1.0, math.prod(shape) + 1).sin().reshape(shape) / num_categories  # near 0, all distinct
         self.register_buffer("use", torch.zeros(books, num_categories))
@@ -287,6 +304,18 @@ class VectorQuantised(QuantisedLatent):
         else:
             self.register_buffer("codebook", codebook)
             self.register_buffer("sums", torch.zeros_like(codebook))
+
+    @property
+    def num_parameters(self) -> int:
+        return self.num_vectors * self.parameters_per_latent
+
+    @property
+    def width(self) -> int:
+        return self.num_vectors * self.numbers_per_latent
+
+    @property
+    def discriminator_width(self) -> int:
+        return self.num_latents * self.numbers_per_latent
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
@@ -300,16 +329,35 @@ class VectorQuantised(QuantisedLatent):
 
     def vectors(self, weights: Tensor) -> Tensor:
         """Return mixtures of codebook vectors: (batch, latents, categories) → (batch, latents, embedding_size)."""
-        return torch.einsum("blk,lkd->bld", weights, self.codebook.expand(self.num_latents, -1, -1))
+        return torch.einsum("blk,lkd->bld", weights, self.codebooks())
+
+    def codebooks(self) -> Tensor:
+        """Return the codebook of every latent: (latents, categories, embedding_size)."""
+        if not self.shared_codebook:
+            return self.codebook
+        return self.codebook.unsqueeze(0).expand(self.num_vectors, -1, -1, -1).flatten(0, 1)
+
+    def summed(self, vectors: Tensor) -> Tensor:
+        """Add the levels up: (batch, latents, embedding_size) → (batch, vectors, embedding_size)."""
+        return vectors.unflatten(1, (self.num_vectors, self.residual_levels)).sum(2)
 
     def embed(self, codes: Tensor) -> Tensor:
         """Look up vectors of the codebook; a code between two indices gives a mixture of both vectors."""
-        return self.vectors(category_weights(codes, self.num_categories)).flatten(1)
+        return self.summed(self.vectors(category_weights(codes, self.num_categories))).flatten(1)
+
+    def discriminator_input(self, sample: Sample) -> Tensor:
+        """Return the vector of every level, each with the gradient of the encoder's output."""
+        if self.residual_levels == 1:
+            return super().discriminator_input(sample)
+        assert sample.weights is not None
+        assert sample.unrounded is not None
+        outputs = sample.unrounded.unflatten(1, (self.num_vectors, -1)).repeat_interleave(self.residual_levels, 1)
+        return losses.passed_through(self.vectors(sample.weights), outputs)
 
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
         """Return weighted squared distances, summed over latents: ‖e - sg(q)‖², and ‖sg(e) - q‖² for "loss"."""
         assert isinstance(posterior, VectorQuantisedPosterior)
-        outputs, nearest = posterior.outputs, posterior.nearest
+        outputs, nearest = posterior.residuals, posterior.nearest
         commitment = (outputs - nearest.detach()).square().sum((1, 2)).mean()
         found = {"commitment": self.commitment_weight * commitment}
         if self.codebook_update == "loss":
@@ -321,7 +369,7 @@ class VectorQuantised(QuantisedLatent):
     def after_step(self, posterior: Posterior, sample: Sample) -> None:
         """Move the codebook towards the batch's outputs ("ema"), and replace vectors that are rarely used."""
         assert isinstance(posterior, VectorQuantisedPosterior)
-        outputs, chosen = self._by_book(posterior.outputs), self._by_book(posterior.one_hot)
+        outputs, chosen = self._by_book(posterior.residuals), self._by_book(posterior.one_hot)
         share = 1 - self.ema_decay
         self.use.lerp_(chosen.sum(1), share)
         if self.codebook_update == "ema":
@@ -339,18 +387,29 @@ class VectorQuantised(QuantisedLatent):
 
     def _by_book(self, tensor: Tensor) -> Tensor:
         """(batch, latents, …) → (books, rows, …)."""
-        return tensor.detach().flatten(0, 1).unsqueeze(0) if self.shared_codebook else tensor.detach().transpose(0, 1)
+        if not self.shared_codebook:
+            return tensor.detach().transpose(0, 1)
+        by_level = tensor.detach().unflatten(1, (self.num_vectors, self.residual_levels)).movedim(2, 0)
+        return by_level.flatten(1, 2)
 
 
 class VectorQuantisedPosterior(QuantisedPosterior):
-    """The nearest vector of the codebook to the encoder's output for each latent."""
+    """The nearest vector of the codebook to the encoder's output, or to its residual, for each latent."""
 
     def __init__(self, outputs: Tensor, latent: VectorQuantised) -> None:
-        self.outputs, self.latent = outputs, latent  # (batch, latents, embedding_size)
-        codebook = latent.codebook.detach().expand(outputs.shape[1], -1, -1)
-        distances = torch.cdist(outputs.detach().transpose(0, 1), codebook)
-        self.one_hot = one_hot(distances.argmin(2).T, latent.num_categories).to(outputs.dtype)
-        self.nearest = latent.vectors(self.one_hot)  # as outputs
+        self.outputs, self.latent = outputs, latent  # (batch, vectors, embedding_size)
+        codebooks, levels = latent.codebooks().detach(), latent.residual_levels
+        residuals, chosen = [outputs], []
+        for level in range(levels):
+            distances = torch.cdist(residuals[-1].detach().transpose(0, 1), codebooks[level::levels])
+            nearest = distances.argmin(2)  # (vectors, batch)
+            chosen.append(nearest.T)
+            if level + 1 < levels:
+                rows = torch.arange(len(nearest), device=nearest.device).unsqueeze(1)
+                residuals.append(residuals[-1] - codebooks[level::levels][rows, nearest].transpose(0, 1))
+        self.residuals = torch.stack(residuals, 2).flatten(1, 2)  # (batch, latents, embedding_size)
+        self.one_hot = one_hot(torch.stack(chosen, 2).flatten(1), latent.num_categories).to(outputs.dtype)
+        self.nearest = latent.vectors(self.one_hot)  # as residuals
 
     @cached_property
     def mean(self) -> Tensor:
@@ -358,6 +417,6 @@ class VectorQuantisedPosterior(QuantisedPosterior):
         return self.one_hot @ self.latent.positions
 
     def expected(self, hard: bool | None = None) -> Sample:
-        unrounded = self.outputs.flatten(1)
-        z = unrounded if hard is False else losses.passed_through(self.nearest.flatten(1), unrounded)
+        unrounded, rounded = self.outputs.flatten(1), self.latent.summed(self.nearest).flatten(1)
+        z = unrounded if hard is False else losses.passed_through(rounded, unrounded)
         return Sample(z, self.one_hot, unrounded)
