@@ -108,7 +108,7 @@ WRONG = [
     ("latent", "categorical", {"num_latents": 0}, "num_latents must be at least 1, not 0"),
     ("latent", "categorical", {"num_categories": 1.5}, "num_categories must be a whole number, not 1.5"),
     ("latent", "codebook", {"sharpness": 0}, "sharpness must be more than 0, not 0.0"),
-    ("latent", "fsq", {"bound": "both"}, "bound must be one of symmetric, shifted, not 'both'"),
+    ("latent", "fsq", {"bound": "both"}, "bound must be one of symmetric, shifted, sigmoid, not 'both'"),
     ("objective", "beta", {"beta": -1}, "beta must be at least 0, not -1.0"),
     ("objective", "factor", {"discriminator_beta1": 1}, "discriminator_beta1 must be at most 0.9999, not 1.0"),
     ("likelihood", "gaussian", {"learn_scale": "perhaps"}, "learn_scale must be true or false, not 'perhaps'"),
