@@ -445,7 +445,7 @@ def train():
         save(folder, step, {"a": torch.full((300, 50), float(step)), "b": torch.tensor(step)}, {"at": step})
 
 steps = []
-for _ in range(20):
+while len(steps) < 20 or (steps[-1] < 1 and len(steps) < 1000):  # a slow machine needs more tries to get anywhere
     if not (child := os.fork()):
         try:
             train()
