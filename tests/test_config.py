@@ -195,3 +195,18 @@ def test_quick_runs_on_images_of_ones_own_are_small_and_on_official_files_as_lar
 def test_categories_lie_in_their_order(low, high):
     with pytest.raises(UserError, match="low must be less than high"):
         configure("dvae", "circles", low=low, high=high)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "dataset", "preset", "num_latents"),
+    [
+        ("dvae", "masked", "dsprites", "quick", 5),
+        ("vae", "bce", "shapes3d", "quick", 6),
+        ("dvae", None, "dsprites", "quick", 10),
+        ("dvae", "masked", "dsprites", "paper", 10),
+    ],
+)
+def test_with_labels_the_quick_preset_has_as_many_latents_as_factors(model, loss, dataset, preset, num_latents):
+    config = configure(model, dataset, preset, supervision=loss)
+    assert config.latent.settings["num_latents"] == num_latents
+    assert configure(model, dataset, preset, supervision=loss, num_latents=8).latent.settings["num_latents"] == 8

@@ -18,7 +18,7 @@ from lddr.runs.information import information_of
 from lddr.sweeps.progress import seconds_per_step, shape_of
 
 COUNT, LABELLED = 120, 50
-TRAIN = ["--preset=quick", "--resolution=16", "--width=4", "--steps=20", "--num-latents=3", "--device=cpu"]
+TRAIN = ["--preset=quick", "--resolution=16", "--width=4", "--steps=20", "--device=cpu"]
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +78,13 @@ def test_all_labels_supervise_unless_fewer_are_asked_for(pictures, run, tmp_path
     with pytest.raises(SystemExit):
         train(pictures, tmp_path, "--supervision", "masked", "--labels", "51")
     assert "51 labels are more than the 50 labelled images of squares; lower labels" in capfd.readouterr().err
+
+
+def test_supervised_runs_have_as_many_latents_as_factors_unless_told_otherwise(pictures, run, tmp_path):
+    assert run.value("num_latents") == 3
+    train(pictures, tmp_path, "--supervision", "masked", "--num-latents", "5", "--quiet")
+    (found,) = list_runs(tmp_path)
+    assert found.value("num_latents") == 5
 
 
 def test_unused_labels_are_pointed_out(pictures, tmp_path, capfd):
@@ -158,6 +165,6 @@ def test_the_folder_and_the_same_arrays_train_the_same_model(pictures, run):
     }
     images = dataset.images(np.arange(COUNT))
     machine = lddr.Machine(device="cpu", threads=1, quiet=True)
-    settings = {"width": 4, "steps": 20, "num_latents": 3, "machine": machine}
+    settings = {"width": 4, "steps": 20, "machine": machine}
     model = lddr.train(images, "dvae", "quick", factors=columns, **settings)
     assert np.array_equal(model.represent(images), lddr.Trained.load(run.folder).represent(images))

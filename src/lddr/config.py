@@ -268,12 +268,14 @@ def configure(
     supervision: str | None = None,
     likelihood: str | None = None,
     own_size: int | str | None = None,
+    own_factors: int | None = None,
     **settings: Any,
 ) -> Config:
     """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
     A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_size`
     is the size that your own images have, as `natural_size` says: a preset makes them smaller, never larger.
+    `own_factors` is the number of their factors: with labels, the quick preset has as many latents.
     """
     from lddr.data.dataset import datasets
     from lddr.data.load import as_it_is, one_name
@@ -292,7 +294,9 @@ def configure(
     known = {each for part in base.parts.values() for each in rules_of(part)}
     rules = rules_of(Config) | rules_of(point.family)
     asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
-    offered = preset_settings(preset, point, dataset, **asked, own_size=own_size)
+    factors = len(datasets[dataset].space.factors) if dataset in datasets else own_factors
+    supervised = None if loss is None else factors
+    offered = preset_settings(preset, point, dataset, **asked, own_size=own_size, supervised_factors=supervised)
     usual = {key: value for key, value in offered.items() if key in known}
     return changed(base, usual | given)
 

@@ -38,12 +38,14 @@ def preset_settings(
     resolution: int | str | None = None,
     num_latents: int | None = None,
     own_size: int | str | None = None,
+    supervised_factors: int | None = None,
 ) -> dict[str, Any]:
     """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
 
     `resolution` and `num_latents` are those that were asked for; `own_size` is the size of a user's own images, which
-    are not enlarged. Quick runs keep the paper's balance: a reconstruction is a sum over pixels, of which a small
-    picture has fewer. The D-VAE's discrete peers have settings and a balance of their own.
+    are not enlarged; `supervised_factors` is how many factors have labels that train. Quick runs keep the paper's
+    balance: a reconstruction is a sum over pixels, of which a small picture has fewer. The D-VAE's discrete peers have
+    settings and a balance of their own.
     """
     name = SAME_SETTINGS.get(dataset, dataset)
     if preset not in PRESETS:
@@ -55,6 +57,8 @@ def preset_settings(
             resolution = asked["resolution"] = own_size
         settings = published_training(model, dataset) | PAPER.get(name, {}) | asked
         return settings | published_weights(model, dataset, resolution, settings)
+    if supervised_factors and num_latents is None:  # latents without a factor repeat the others: results/few_labels
+        asked["num_latents"] = supervised_factors
     settings = QUICK.get(name, ELSEWHERE if name in datasets else OWN)
     size = resolution or settings.get("resolution", PAPERS_RESOLUTION)
     if resolution is None and own_size is not None:

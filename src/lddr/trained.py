@@ -4,6 +4,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -387,14 +388,20 @@ def _chosen(
 ) -> tuple[Config, Dataset]:
     """The settings of a training, and its images."""
     if isinstance(dataset, Dataset):
-        return configure(model, dataset.name, preset, **settings | _made(dataset, settings)), dataset
+        own_factors = len(dataset.space.factors)
+        return configure(
+            model, dataset.name, preset, own_factors=own_factors, **settings | _made(dataset, settings)
+        ), dataset
     images = indexed(dataset, quiet)
     name = images if isinstance(images, str) else "array"
     size = own_size(images) if settings.get("resolution") is None else None
-    config = configure(model, name, preset, own_size=size, **settings)
+    chosen = partial(configure, model, name, preset, own_size=size, **settings)
+    config = chosen()
     if isinstance(images, str):
-        return config, load_dataset(*config.images)
+        loaded = load_dataset(*config.images)
+        return chosen(own_factors=len(loaded.space.factors)), loaded
     made = as_dataset(images, factors, config.resolution or size, config.fit, config.background, quiet)
+    config = chosen(own_factors=len(made.space.factors))
     return replace(config, dataset=made.name, resolution=as_resolution(*made.image_shape[:2])), made
 
 

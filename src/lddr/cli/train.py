@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import make_dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -192,11 +193,13 @@ def train(
     name, images = pictures or dataset or "dsprites", None
     size = own_size(name) if settings.resolution is None else None
     names = {"latent": latent, "objective": objective, "likelihood": likelihood}
-    config = configure(model, name, preset, **names, own_size=size, **vars(settings))
+    chosen = partial(configure, model, name, preset, **names, own_size=size, **vars(settings))
+    config = chosen()
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
-    if config.supervision is not None and settings.labels is None and is_path(name):
+    if config.supervision is not None and is_path(name):
         images = load_dataset(*config.images)
-        if not images.space.is_complete:
+        config = chosen(own_factors=len(images.space.factors))
+        if settings.labels is None and not images.space.is_complete:
             config = changed(config, {"labels": images.space.num_labelled})
     if seeds != 1:
         from lddr.seeds import NothingLearnedError, train_seeds
