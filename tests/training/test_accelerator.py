@@ -3,6 +3,8 @@
 Recorded and replayed steps are shown on the CPU, with a stand-in for the graph.
 """
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -100,7 +102,7 @@ def test_the_loop_reads_nothing_before_the_line_of_its_log(tmp_path, monkeypatch
     monkeypatch.setattr(AsynchronousTrainer, "step", lambda self, batch: taken.append(1) or step(self, batch))
     trainer = trainer_on(META, config_of("factor-vae"), dataset)
     batches = batches_for(trainer, dataset)
-    machine = Machine(quiet=False)  # showing progress must not read anything
+    machine = Machine(quiet=False, checkpoint_seconds=math.inf)  # showing progress must not read; a checkpoint does
     with Launches() as counter, pytest.raises(NotImplementedError, match="meta"):
         train(trainer, batches, RunFolder(tmp_path), machine)
     assert len(taken) == LOG_EVERY
