@@ -192,7 +192,7 @@ def train(
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
     name, images = pictures or dataset or "dsprites", None
     size = own_size(name) if settings.resolution is None else None
-    names = {"latent": latent, "objective": objective, "likelihood": likelihood}
+    names: dict[str, Any] = {"latent": latent, "objective": objective, "likelihood": likelihood}
     chosen = partial(configure, model, name, preset, **names, own_size=size, **vars(settings))
     config = chosen()
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
