@@ -427,7 +427,7 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
         ),
         (
             f'name = "x"\n[base]\nnoise_end = 1.0\n{BLOCK}{FACTOR}',
-            "[base] noise_end: factor-vae has no such setting; keep it to blocks of annealed-dvae, beta-dvae",
+            "[base] noise_end: factor-vae has no such setting; keep it to blocks of ada-dvae, ada-ml-dvae",
         ),
         ('name = "x"\n[[blocks]]\nmodel = "dvea"\n', "block 1 model: unknown model 'dvea'; did you mean 'dvae'?"),
         ('name = "x"\n[[blocks]]\nmodel = 3\n', "block 1 model must be a text, not 3"),
