@@ -16,5 +16,6 @@ def test_what_is_drawn_is_what_the_families_do(kind):
     assert len(np.unique(found.tested)) == len(found.values) or not is_rounded
 
 
+@pytest.mark.long
 def test_the_picture_is_the_same_every_time():
     assert rendered(discrete_kinds(), dpi=50) == rendered(discrete_kinds(), dpi=50)

@@ -24,19 +24,20 @@ from lddr.report.style import (
 from lddr.runs.index import Run
 from lddr_paper.published import GAINS
 
-Pair = tuple[str, str]
-FEWEST_OF_EACH = 2  # runs of each
+Pair = tuple[str, str]  # a continuous and a discrete model
+FEWEST_OF_EACH = 2  # runs of each model of a pair
+FEWEST_RANKED = 3  # runs needed for a rank correlation
 
 
 def model_pairs() -> list[Pair]:
-    """Every continuous model with every discrete one of the same objective, those first whose gains the paper tells."""
-    kinds = product(objective_order(), latent_order(discrete=False), latent_order(discrete=True))
-    found = [(models.name_of(left, goal), models.name_of(right, goal)) for goal, left, right in kinds]
-    return sorted(found, key=lambda pair: pair[1] not in GAINS or models[pair[0]].latent != "gaussian")
+    """Return all pairs with the same objective, those first whose gains the paper reports."""
+    points = product(objective_order(), latent_order(discrete=False), latent_order(discrete=True))
+    pairs = [(models.name_of(left, goal), models.name_of(right, goal)) for goal, left, right in points]
+    return sorted(pairs, key=lambda pair: pair[1] not in GAINS or models[pair[0]].latent != "gaussian")
 
 
 @dataclass(frozen=True)
-class Case:
+class Comparison:
     """One metric on one dataset: the scores of two models."""
 
     dataset: str  # its title
@@ -57,7 +58,7 @@ class Case:
 
     @property
     def fewest(self) -> int:
-        """How many runs a model has at least."""
+        """The number of runs of the model that has fewer."""
         return min(len(self.gaussian), len(self.discrete))
 
     @property
@@ -66,42 +67,40 @@ class Case:
         return self.medians[1] > self.medians[0]
 
 
-def case_of(dataset: str, runs: Sequence[Run], pair: Pair, metric: str) -> Case | None:
-    """The runs of two models by one metric; None if there are too few."""
+def compare(dataset: str, runs: Sequence[Run], pair: Pair, metric: str) -> Comparison | None:
+    """Compare the runs of two models by one metric; return None if there are too few."""
     scores = [tuple(scores_of([run for run in runs if run.value("model") == model], metric)) for model in pair]
-    return Case(dataset, metric, pair, *scores) if min(map(len, scores)) >= FEWEST_OF_EACH else None
+    return Comparison(dataset, metric, pair, *scores) if min(map(len, scores)) >= FEWEST_OF_EACH else None
 
 
-def cases(groups: Sequence[Group], pair: Pair, metrics: Sequence[str] = SIX_METRICS) -> list[Case]:
-    """Every dataset and metric for which both models have runs."""
-    found = (case_of(group.title, group.unsupervised(), pair, metric) for group in groups for metric in metrics)
-    return [case for case in found if case]
+def compare_everywhere(groups: Sequence[Group], pair: Pair, metrics: Sequence[str] = SIX_METRICS) -> list[Comparison]:
+    """Compare two models on every dataset and by every metric for which both have runs."""
+    found = (compare(group.title, group.unsupervised(), pair, metric) for group in groups for metric in metrics)
+    return [comparison for comparison in found if comparison]
 
 
-def compared(groups: Sequence[Group], wanted: Sequence[Pair], metrics: Sequence[str]) -> list[list[Case]]:
-    """The cases of every pair that has some; a sentence if none has."""
-    found = [some for pair in wanted if (some := cases(groups, pair, metrics))]
+def compare_pairs(groups: Sequence[Group], pairs: Sequence[Pair], metrics: Sequence[str]) -> list[list[Comparison]]:
+    """Return the comparisons of every pair that has some; raise UndefinedError if none has."""
+    found = list(filter(None, (compare_everywhere(groups, pair, metrics) for pair in pairs)))
     if not found:
-        both = " or ".join(f"{model_title(left)} and {model_title(right)}" for left, right in wanted[:2])
+        both = " or ".join(f"{model_title(left)} and {model_title(right)}" for left, right in pairs[:2])
         raise UndefinedError(f"there are no two runs each of {both} with the same metric on one dataset")
     return found
 
 
-def wins(found: Sequence[Case]) -> str:
-    """How often the discrete model is ahead."""
-    marked = few_mark(min(case.fewest for case in found))
-    return f"better in {sum(case.is_won for case in found)} of {len(found)} cases{marked}"
+def wins_text(comparisons: Sequence[Comparison]) -> str:
+    """Describe how often the discrete model is better."""
+    mark = few_mark(min(one.fewest for one in comparisons))
+    return f"better in {sum(one.is_won for one in comparisons)} of {len(comparisons)} cases{mark}"
 
 
-ChoiceRule = Callable[
-    [Sequence[Run], str], float | None
-]  # runs of one method, a metric → the number that stands for them
+ChoiceRule = Callable[[Sequence[Run], str], float | None]  # runs of one method, a metric → the number to compare
 Method = tuple[str, str]  # model, supervision
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How often each method was best, in percent, under one rule and number of labels."""
+    """How often each method was best, in percent, under one rule and number of labels (paper, Figure 7)."""
 
     labels: int
     rule: str
@@ -110,26 +109,26 @@ class Standing:
     fewest: int  # runs of a method on a dataset, at least
 
 
-def median(members: Sequence[Run], metric: str) -> float | None:
-    """The median over all seeds and weights."""
-    values = scores_of(members, metric)
+def median(runs: Sequence[Run], metric: str) -> float | None:
+    """Return the median over all seeds and weights."""
+    values = scores_of(runs, metric)
     return float(np.median(values)) if values else None
 
 
 def lowest(score: str) -> ChoiceRule:
-    """The metric of the run with the lowest `score`."""
+    """Return a rule that takes the metric of the run with the lowest `score`."""
 
-    def rule(members: Sequence[Run], metric: str) -> float | None:
-        able = [run for run in members if score in run.scores and metric in run.scores]
+    def rule(runs: Sequence[Run], metric: str) -> float | None:
+        able = [run for run in runs if score in run.scores and metric in run.scores]
         return min(able, key=lambda run: (run.scores[score], run.name)).scores[metric] if able else None
 
     return rule
 
 
-def lowest_gap(members: Sequence[Run], metric: str) -> float | None:
-    """The lowest Gap_ST; Gaussian models, which have none, go by the lowest R_s."""
-    discrete = bool(members) and is_discrete(str(members[0].value("model")))
-    return lowest("gap" if discrete else "validation_risk")(members, metric)
+def lowest_gap(runs: Sequence[Run], metric: str) -> float | None:
+    """Take the run with the lowest Gap_ST; of Gaussian models, which have none, the one with the lowest R_s."""
+    discrete = bool(runs) and is_discrete(str(runs[0].value("model")))
+    return lowest("gap" if discrete else "validation_risk")(runs, metric)
 
 
 RULES: dict[str, ChoiceRule] = {
@@ -148,19 +147,19 @@ def num_labels(run: Run) -> int:
 
 
 def methods(groups: Sequence[Group]) -> dict[Method, str]:
-    """The semi-supervised methods in the order of the house, with their titles."""
+    """Return the semi-supervised methods in their standard order, with their titles."""
     found = {method(run): method_title(run) for group in groups for run in group.supervised}
     return dict(sorted(found.items(), key=lambda item: (model_order(item[0][0]), item[0][1])))
 
 
 def standings(groups: Sequence[Group]) -> list[Standing]:
-    """Every rule for every number of labels for which there is a case with two methods; a sentence if there is none."""
+    """Return a standing for each rule and number of labels with two methods to compare; raise if there is none."""
     found = []
     for labels in sorted({num_labels(run) for group in groups for run in group.supervised}):
-        members = [[run for run in group.supervised if num_labels(run) == labels] for group in groups]
-        fewest = min(count for runs in members for count in Counter(map(method, runs)).values())
+        datasets = [[run for run in group.supervised if num_labels(run) == labels] for group in groups]
+        fewest = min(count for runs in datasets for count in Counter(map(method, runs)).values())
         for name, rule in RULES.items():
-            shares, cases = win_shares(members, rule)
+            shares, cases = win_shares(datasets, rule)
             if cases:
                 found.append(Standing(labels, name, shares, cases, fewest))
     if not found:
@@ -172,37 +171,31 @@ def standings(groups: Sequence[Group]) -> list[Standing]:
 
 
 def win_shares(datasets: Sequence[Sequence[Run]], rule: ChoiceRule) -> tuple[dict[Method, float], int]:
-    """Percent of the (dataset, metric) cases each method wins, a tie shared; and the number of cases."""
+    """Return the percentage of (dataset, metric) cases each method wins, ties shared, and the number of cases."""
     won: dict[Method, float] = dict.fromkeys((method(run) for runs in datasets for run in runs), 0.0)
     cases = 0
-    for runs in datasets:
-        for metric in SIX_METRICS:
-            best = _best(runs, metric, rule)
-            cases += bool(best)
+    for runs, metric in product(datasets, SIX_METRICS):
+        members: dict[Method, list[Run]] = {}
+        for run in runs:
+            members.setdefault(method(run), []).append(run)
+        known = {each: value for each, own in members.items() if (value := rule(own, metric)) is not None}
+        if len(known) > 1:
+            cases += 1
+            best = [each for each, value in known.items() if value == max(known.values())]
             for winner in best:
                 won[winner] += 1 / len(best)
     return {name: 100 * count / max(cases, 1) for name, count in won.items()}, cases
 
 
-def _best(runs: Sequence[Run], metric: str, rule: ChoiceRule) -> list[Method]:
-    """The methods with the largest value, none where fewer than two have one."""
-    members: dict[Method, list[Run]] = {}
-    for run in runs:
-        members.setdefault(method(run), []).append(run)
-    values = {name: value for name, some in members.items() if (value := rule(some, metric)) is not None}
-    return [name for name, value in values.items() if value == max(values.values())] if len(values) > 1 else []
-
-
-FEWEST_RANKED = 3  # runs needed for a rank correlation
 RunColumns = dict[str, list[float | None]]  # title → a number for each run
 
 
 def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
     """Return the rank correlation over the runs that have both scores; NaN if it is undefined."""
-    pairs = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
-    if len(pairs) < FEWEST_RANKED or (pairs == pairs[0]).all(axis=0).any():
+    both = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
+    if len(both) < FEWEST_RANKED or (both == both[0]).all(axis=0).any():
         return float("nan")
-    return float(statistics.spearman(*pairs.T))
+    return float(statistics.spearman(*both.T))
 
 
 def efficiencies() -> dict[str, str]:

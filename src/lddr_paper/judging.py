@@ -318,6 +318,8 @@ def chosen_over_median(model: str | None, scores: Sequence[str], runs: Sequence[
     A collapsed run is never chosen, and resamples choose anew.
     """
     able = [run.value("state") == "finished" for run in runs]
+    if not any(able):
+        return Estimate(np.nan, np.nan, np.nan, 0)
     counts = [model is None or run.value("model") == model for run in runs]
     lowest = np.where(able, column(runs, scores[0]), np.inf)
     both = np.stack([lowest, column(runs, scores[1]), np.where(counts, column(runs, scores[1]), np.nan)], axis=1)

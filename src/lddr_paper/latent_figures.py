@@ -83,14 +83,15 @@ def circles(groups: Sequence[Group]) -> Drawn:
     for row, (model, members) in zip(panels, families.items(), strict=True):
         _draw_scores(row[1], model, members, top)
         _draw_spaces(row[2:], members)
-    told = " and ".join(
+    counts = " and ".join(
         f"{len(members)} runs of the {model_title(model)} (median MIG {_median(members)})"
         for model, members in families.items()
     )
     caption = (
-        f"Column 1: circles as they are drawn, and a grid of their positions. Column 2: the MIG of {told}, best first; "
-        "the star is the median. The others: the same grid in the latent spaces of some of them, the ringed ones."
-        f"{few_note(told)}"
+        "Column 1: circles as they are drawn, and a grid of their positions. "
+        f"Column 2: the MIG of {counts}, best first; the star is the median. "
+        "The others: the same grid in the latent spaces of some of them, the ringed ones."
+        f"{few_note(counts)}"
     )
     return Drawn(figure, caption)
 
@@ -317,7 +318,7 @@ ANGLE, SIDE, SPREAD = 0.5, 1.6, 0.35  # of the Gaussian example: rotation in rad
 CATEGORIES = 4
 OBSERVATIONS_CAPTION = (
     "A sketch, as the paper's Figure 1. Left: four rooms that differ in the object's shape (across) and the "
-    "viewing angle (up). Middle: four Gaussian posteriors; turned as a whole they cost the same, so nothing ties "
+    "viewing angle (up). Middle: four Gaussian posteriors; rotated together they cost the same, so nothing ties "
     "them to the axes. Right: the same four as ordered categories; the nearest neighbours of a point on the grid "
     "lie along the axes, and a diagonal step is √2 times as long."
 )
@@ -339,9 +340,9 @@ def observations() -> Observations:
 
     rooms = Rooms(64)
     factors = np.array([(1, 5, 0, 6, 2 * shape, 3 + 8 * azimuth) for shape, azimuth in CORNERS])
-    turn = np.array([(np.cos(ANGLE), np.sin(ANGLE)), (-np.sin(ANGLE), np.cos(ANGLE))])
+    rotation = np.array([(np.cos(ANGLE), np.sin(ANGLE)), (-np.sin(ANGLE), np.cos(ANGLE))])
     images = rooms.images(rooms.space.indices_of(factors))
-    return Observations(images, SIDE * (CORNERS - 0.5) @ turn, CORNERS + 1.0)
+    return Observations(images, SIDE * (CORNERS - 0.5) @ rotation, CORNERS + 1.0)
 
 
 @figures.add("observations", "Four observations in two latent spaces", 10)
@@ -380,7 +381,7 @@ def _draw_gaussian(axes: Axes, points: Floats) -> None:
     axes.axhline(0, color=FAINT, linewidth=0.6, zorder=0)
     axes.axvline(0, color=FAINT, linewidth=0.6, zorder=0)
     axes.set(xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), aspect="equal", xlabel="z₁", ylabel="z₂")
-    axes.set(title="Gaussian: distances do not change when turned", xticks=(), yticks=())
+    axes.set(title="Gaussian: rotation keeps all distances", xticks=(), yticks=())
 
 
 def _draw_discrete(axes: Axes, points: Floats) -> None:

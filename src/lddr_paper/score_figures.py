@@ -37,12 +37,12 @@ from lddr.runs.index import Run, common_elbo
 from lddr_paper.comparisons import (
     FEWEST_RANKED,
     RULES,
-    Case,
+    Comparison,
     Method,
     Pair,
     RunColumns,
     Standing,
-    compared,
+    compare_pairs,
     efficiencies,
     methods,
     metric_columns,
@@ -50,7 +50,7 @@ from lddr_paper.comparisons import (
     selector_columns,
     spearman,
     standings,
-    wins,
+    wins_text,
 )
 from lddr_paper.published import SELECTED_FROM
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 HALF = 0.42  # half the width of a violin
 
 
-def draw_violins(axes: Axes, cases: Sequence[Case]) -> None:
+def draw_violins(axes: Axes, cases: Sequence[Comparison]) -> None:
     """Draw a violin per case, with medians; a model with few runs gets points."""
     for place, case in enumerate(cases):
         scores = case.gaussian, case.discrete
@@ -100,18 +100,18 @@ def handles(models: Pair) -> list["Patch"]:
     return [Patch(facecolor=colour(model), edgecolor=INK, linewidth=0.5, label=model_title(model)) for model in models]
 
 
-def gain_text(case: Case) -> str:
+def gain_text(case: Comparison) -> str:
     """Format the change of the median that is printed next to a violin."""
     return "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
 
 
-def violins_caption(cases: Sequence[Case]) -> str:
+def violins_caption(cases: Sequence[Comparison]) -> str:
     """Describe the halves of the violins, and the number of runs."""
     left, right = (model_title(model) for model in cases[0].models)
     counts = [len(case.gaussian) + len(case.discrete) for case in cases]
-    many = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    few = few_note(wins(cases)).replace(":", " and points:", 1)
-    return f"{left} (dark) and {right} (light), {many} runs to a violin; lines are medians.{few}"
+    runs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    few = few_note(wins_text(cases)).replace(":", " and points:", 1)
+    return f"{left} (dark) and {right} (light), {runs} runs to a violin; lines are medians.{few}"
 
 
 @dataclass(frozen=True)
@@ -158,27 +158,28 @@ def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
 @figures.add("mig", "Gaussian and discrete models by MIG", 51)
 def by_mig(groups: Sequence[Group]) -> Drawn:
     """Draw a panel for each pair of models, with the datasets along its axis."""
-    found = compared(groups, model_pairs(), ["mig"])
+    found = compare_pairs(groups, model_pairs(), ["mig"])
     widest = max(2, *map(len, found))
     figure, panels = paneled(len(found), 2, (1.2 + 1.15 * widest, 3.1))
     for axes, cases in zip(panels, found, strict=True):
         _draw_panel(axes, cases)
-    return Drawn(figure, " ".join(f"{violins_caption(cases)} The discrete model is {wins(cases)}." for cases in found))
+    captions = (f"{violins_caption(cases)} The discrete model is {wins_text(cases)}." for cases in found)
+    return Drawn(figure, " ".join(captions))
 
 
-def _draw_panel(axes: Axes, cases: Sequence[Case]) -> None:
+def _draw_panel(axes: Axes, cases: Sequence[Comparison]) -> None:
     draw_violins(axes, cases)
     axes.set_xticks(range(len(cases)), [f"{case.dataset}\n{gain_text(case)}" for case in cases])
     top = max(max(case.gaussian + case.discrete) for case in cases)
     axes.set(xlim=(-0.6, len(cases) - 0.4), ylim=(0, 1.2 * top), ylabel=metric_title(cases[0].metric))
-    axes.set_title(f"{model_title(cases[0].models[1])} {wins(cases)}")
+    axes.set_title(f"{model_title(cases[0].models[1])} {wins_text(cases)}")
     axes.legend(handles=handles(cases[0].models), loc="upper center", ncols=2)
 
 
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
     """Draw a row of panels for each dataset: one panel with its own axis for each metric."""
-    (cases,) = compared(groups, model_pairs()[:1], SIX_METRICS)
+    (cases,) = compare_pairs(groups, model_pairs()[:1], SIX_METRICS)
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
     figure = new_figure(1.0 + 1.35 * len(columns), 0.7 + 1.85 * len(rows))
@@ -194,11 +195,11 @@ def by_every_metric(groups: Sequence[Group]) -> Drawn:
             axes.set_title(metric_title(case.metric))
     for row, dataset in zip(panels, rows, strict=True):
         row[0].set_ylabel(dataset, fontweight="bold")
-    title = f"{model_title(cases[0].models[1])} {wins(cases)}; below each panel: change of the median"
+    title = f"{model_title(cases[0].models[1])} {wins_text(cases)}; below each panel: change of the median"
     figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title, title_fontsize=9)
     caption = (
         f"{violins_caption(cases)} A row per dataset, a column per metric, with the change of the median below; "
-        f"taking all together, the discrete model is {wins(cases)}."
+        f"taking all together, the discrete model is {wins_text(cases)}."
     )
     return Drawn(figure, caption)
 
@@ -222,8 +223,8 @@ def two_families(groups: Sequence[Group]) -> Drawn:
     for first, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
         for line, row in zip(panels, rows, strict=False):
             draw_traversal(line[first : first + COLUMNS], row)
-        told = ", ".join(f"{name.upper()} {run.scores[name]:.2f}" for name in ("mig",) if name in run.scores)
-        heading = " · ".join([model_title(str(run.value("model"))), *([told] if told else [])])
+        mig = f" · MIG {run.scores['mig']:.2f}" if "mig" in run.scores else ""
+        heading = model_title(str(run.value("model"))) + mig
         middle = panels[0, first + COLUMNS // 2]
         middle.annotate(
             heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
@@ -389,10 +390,10 @@ def _limit(found: Sequence[Standing]) -> float:
 
 
 def _labels_caption(found: Sequence[Standing]) -> str:
-    many = " or ".join(map(str, sorted({standing.cases for standing in found})))
+    cases = " or ".join(map(str, sorted({standing.cases for standing in found})))
     return (
-        f"How often each method has the best score, over {many} cases (a metric on a dataset), when a method is stood "
-        "for by the median of its runs, by the run with the lowest risk R_s on the labels kept apart, or by the one "
+        f"How often each method has the best score, over {cases} cases (a metric on a dataset), when a method is "
+        "represented by the median of its runs, by the run with the lowest risk R_s on held-out labels, or by the one "
         "with the lowest Gap_ST (Gaussian methods, which have none: the lowest R_s). Ties are shared."
         f"{few_note(*(few_mark(standing.fewest) for standing in found))}"
     )
@@ -413,8 +414,8 @@ def all_curves(groups: Sequence[Group]) -> Drawn:
         axes.grid(visible=True)
         model_legend(axes, [run for run, _ in members])
     noisy = any(noise_scale(run, steps) is not None for members in logs.values() for run, (steps, _) in members)
-    told = "The ELBO of every run while it trained, in nats per image; a colour for each model."
-    return Drawn(figure, f"{told} {NOISE_NOTE}" if noisy else told)
+    caption = "The ELBO of every run while it trained, in nats per image; a colour for each model."
+    return Drawn(figure, f"{caption} {NOISE_NOTE}" if noisy else caption)
 
 
 def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]]]:
@@ -431,7 +432,7 @@ def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]
 
 
 SELECTORS_CAPTION = (
-    "Spearman correlation of what can be known without labels with what needs them. Selectors are turned so that a "
+    "Spearman correlation of selectors, which need no labels, with metrics, which do. Signs are chosen so that a "
     "positive number means that the choice is good: a small Gap_ST goes with a large score."
 )
 

@@ -17,8 +17,8 @@ from lddr_paper.comparisons import (
     Method,
     Pair,
     Standing,
-    case_of,
-    cases,
+    compare,
+    compare_everywhere,
     efficiencies,
     method,
     methods,
@@ -26,8 +26,8 @@ from lddr_paper.comparisons import (
     num_labels,
     spearman,
     standings,
+    wins_text,
 )
-from lddr_paper.comparisons import wins as count_of_wins
 from lddr_paper.published import (
     SELECTED_FROM,
     Departures,
@@ -180,7 +180,7 @@ def model_lines(groups: Sequence[Group]) -> list[Line]:
 
 WINS_NOTES = (
     "A case is a metric on a dataset; equals share it",
-    "Gaussian models have no gap: theirs is the run with the lowest R_s, the risk on labelled images kept apart",
+    "Gaussian models have no gap: theirs is the run with the lowest R_s, the risk on held-out labels",
 )
 
 
@@ -270,7 +270,7 @@ def selected(runs: Sequence[Run], metric: str) -> Number | None:
 
 
 CORRELATION_NOTES = (
-    "Positive: what is good by one is good by the other",
+    "Positive: runs that are good by one are good by the other",
     "Efficiency is that of the D-VAE",
 )
 
@@ -321,7 +321,7 @@ def _gains_line(pair: Pair, metric: str) -> Line:
 
 def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
     """Return by how many percent the discrete median exceeds the Gaussian one; None if that is undefined."""
-    case = case_of("", runs, pair, metric)
+    case = compare("", runs, pair, metric)
     if case is None or case.gain is None:
         return None
     return Number(case.gain, count=len(case.gaussian) + len(case.discrete), fewest=case.fewest)
@@ -329,10 +329,10 @@ def gain(pair: Pair, runs: Sequence[Run], metric: str) -> Number | None:
 
 def _wins_note(groups: Sequence[Group], pair: Pair) -> str:
     """Describe how often the discrete model is better; a case is a metric on a dataset."""
-    found = cases(groups, pair)
+    found = compare_everywhere(groups, pair)
     claim = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
     paper = f"; in the paper in {claim['won']} of {claim['of']}" if pair == model_pairs()[0] else ""
-    return f"{_against(pair, 'against')}: {count_of_wins(found)}{paper}" if found else ""
+    return f"{_against(pair, 'against')}: {wins_text(found)}{paper}" if found else ""
 
 
 def _against(pair: Pair, word: str) -> str:

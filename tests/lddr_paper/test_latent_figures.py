@@ -3,13 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lddr.config import configure
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import figures
 from lddr.report.style import FIRST, SECOND
 from lddr.report.traversals import LoadedRun, latent_spaces, space_of
-from lddr.runs.index import Run, flat_settings
-from lddr.trained import train
+from lddr.runs.index import read_run
+from lddr.trained import Trained
 from lddr_paper import latent_figures as circles
 from lddr_paper import latent_figures as circles_sheets
 from lddr_paper.latent_figures import (
@@ -35,7 +34,7 @@ def run(model, mig, seed=0):
 
 
 @pytest.fixture
-def turned(monkeypatch):
+def scaled_grids(monkeypatch):
     """Models are not needed: a run's latent space is the grid, as large as its MIG."""
     grid = np.stack(np.meshgrid(np.arange(14.0), np.arange(14.0), indexing="ij"), axis=-1)
     monkeypatch.setattr(circles, "space_of", lambda run: (1 + run.scores["mig"]) * grid)
@@ -67,7 +66,7 @@ def test_runs_are_ranked_by_mig_and_others_left_out():
     assert [member.scores["mig"] for member in ranked(grouped(runs), "dvae")] == [0.7, 0.4, 0.2]
 
 
-def test_the_paper_s_figure_has_a_row_of_five_panels_for_each_family(turned):
+def test_the_paper_s_figure_has_a_row_of_five_panels_for_each_family(scaled_grids):
     runs = [run(model, (seed + bonus) / 20, seed) for seed in range(12) for model, bonus in (("vae", 1), ("dvae", 6))]
     drawn = figures["circles"].make(grouped(runs))
     rows = np.array(drawn.figure.axes).reshape(2, 5)
@@ -85,7 +84,7 @@ def test_the_paper_s_figure_has_a_row_of_five_panels_for_each_family(turned):
     assert "12 runs of the D-VAE (median MIG 0.57)" in drawn.caption
 
 
-def test_the_positions_drawn_and_the_grid_lie_in_the_same_square(turned):
+def test_the_positions_drawn_and_the_grid_lie_in_the_same_square(scaled_grids):
     figure = figures["circles"].make(grouped([run("vae", 0.5), run("dvae", 0.6)])).figure
     drawn, grid = figure.axes[0], figure.axes[len(figure.axes) // 2]
     assert (drawn.get_xlabel(), drawn.get_ylabel()) == ("x", "y")
@@ -97,7 +96,7 @@ def test_the_positions_drawn_and_the_grid_lie_in_the_same_square(turned):
     assert grid.lines[-1].get_xydata().max() == pytest.approx(0.8)
 
 
-def test_one_family_alone_is_not_compared(turned):
+def test_one_family_alone_is_not_compared(scaled_grids):
     with pytest.raises(UndefinedError, match="no run of the D-VAE on circles with a MIG; get one with: lddr train"):
         figures["circles"].make(grouped([run("vae", 0.5)]))
 
@@ -186,7 +185,7 @@ def test_four_different_observations_with_the_geometry_the_paper_speaks_of():
     for points in (shown.gaussian, shown.discrete):
         steps = np.linalg.norm(points[1:] - points[0], axis=1)
         assert steps[2] == pytest.approx(np.sqrt(2) * steps[0]) == pytest.approx(np.sqrt(2) * steps[1])
-    assert np.abs(shown.gaussian[1] - shown.gaussian[0]).min() > 0.5  # turned: both latents change
+    assert np.abs(shown.gaussian[1] - shown.gaussian[0]).min() > 0.5  # rotated: both latents change
     assert np.array_equal(shown.discrete[1:3] - shown.discrete[0], [[1, 0], [0, 1]])  # along the axes
 
 
@@ -224,10 +223,10 @@ def test_a_collapsed_space_can_be_drawn():
 def test_the_angle_of_a_grid_is_how_far_it_is_turned(turn, stretch):
     grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(5.0), indexing="ij"), axis=-1) * stretch
     angle = np.radians(turn)
-    turned = grid @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
-    assert axis_angle(turned) == pytest.approx(turn, abs=1e-6)
-    assert axis_angle(turned[..., ::-1]) == pytest.approx(turn, abs=1e-6)  # whichever axis
-    assert grid_turn(turned) == pytest.approx(turn, abs=1e-6)
+    rotated = grid @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
+    assert axis_angle(rotated) == pytest.approx(turn, abs=1e-6)
+    assert axis_angle(rotated[..., ::-1]) == pytest.approx(turn, abs=1e-6)  # whichever axis
+    assert grid_turn(rotated) == pytest.approx(turn, abs=1e-6)
 
 
 def test_a_space_that_uses_one_axis_or_none_is_not_parallel_to_both():
@@ -236,11 +235,9 @@ def test_a_space_that_uses_one_axis_or_none_is_not_parallel_to_both():
     assert axis_angle(np.zeros((3, 3, 2))) == pytest.approx(90)
 
 
-def test_a_latent_space_comes_from_the_model_of_the_run(tmp_path):
-    config = configure("vae", "circles", "quick", steps=1, width=1)
-    model = train("circles", "vae", "quick", out=tmp_path, steps=1, width=1)
-    one = Run(tmp_path / config.run_name, "finished", flat_settings(config.as_dict()), {})
-    space = space_of(one)
+def test_a_latent_space_comes_from_the_model_of_the_run(trained):
+    one = read_run(trained[0])
+    space, model = space_of(one), Trained.load(one.folder)
     assert space.shape == (14, 14, 2)
     dataset = LoadedRun(one).dataset
     corner = dataset.images(dataset.space.indices_of([[39, 3]]))

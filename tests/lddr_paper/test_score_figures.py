@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgba
 
-from lddr import train
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import figures
 from lddr.report.style import colour, marker
 from lddr.report.style import colour as colour_of
-from lddr.runs.index import list_runs
+from lddr.runs.index import read_run
 from lddr_paper.comparisons import RULES
 from lddr_paper.score_figures import (
     COLUMNS,
@@ -113,10 +112,8 @@ def test_one_family_alone_is_not_put_beside_itself():
         typical(grouped([run("d", 0.5, model="dvae"), run("f", 0.5, model="factor-vae")]))
 
 
-def test_both_blocks_are_drawn_with_their_models_above(tmp_path):
-    for model in ("vae", "dvae"):
-        train("circles", model, "quick", out=tmp_path, steps=1, width=1)
-    drawn = figures["families"].make(grouped(list_runs(tmp_path)))
+def test_both_blocks_are_drawn_with_their_models_above(trained):
+    drawn = figures["families"].make(grouped(map(read_run, trained)))
     columns = 2 * COLUMNS + 1
     first = drawn.figure.axes[:columns]
     assert [len(axes.images) for axes in first] == [*COLUMNS * [1], 0, *COLUMNS * [1]]

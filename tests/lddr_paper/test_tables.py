@@ -17,7 +17,7 @@ def test_other_datasets_and_fewer_steps_are_marked(make_run):
     }
     assert ours["dSprites"] == ""
     assert ours["rooms"] == "†‡§"
-    assert ours["Circles"] == ""  # the paper has no number it could be mistaken for
+    assert ours["Circles"] == ""  # the paper has no number that it could be confused with
     assert any(note.startswith("‡") and "rooms is not Shapes3D" in note for note in table.notes)
 
 
@@ -178,7 +178,7 @@ def test_one_method_wins_nothing(make_run):
 
 
 def test_correlations_by_hand(make_run):
-    """Ranks of the gap 1 2 3 4, of MIG 4 3 2 1, of SAP 1 2 4 3 (rho = 1 - 6·2/60 = 0.8), turned: small is good."""
+    """Ranks of the gap 1 2 3 4, of MIG 4 3 2 1, of SAP 1 2 4 3 (rho = 1 - 6·2/60 = 0.8); small gaps are good."""
     runs = [
         make_run("dvae", "circles", 1, {"gap": 1.0, "mig": 0.9, "sap": 0.1, "modularity": 0.5}),
         make_run("dvae", "circles", 2, {"gap": 2.0, "mig": 0.8, "sap": 0.2, "modularity": 0.5}),

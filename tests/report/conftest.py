@@ -9,7 +9,9 @@ from lddr.config import configure
 from lddr.metrics.metric import metrics
 from lddr.report.groups import collect
 from lddr.report.traversals import LoadedRun
+from lddr.runs.evaluate import evaluate_run
 from lddr.runs.index import list_runs, read_run
+from lddr.runs.run import Machine, run
 from lddr.trained import train
 from tests.report.grouped import labelled, runs_of
 from tests.run_folders import completed
@@ -66,13 +68,24 @@ def logged_run(make_run):
 
 
 @pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """Folders of a VAE and a D-VAE after a few steps, scored on a few images: enough for every type of page."""
+    out, machine = tmp_path_factory.mktemp("trained"), Machine("cpu", 1, quiet=True)
+    configs = [configure(model, "circles", "quick", width=1, steps=5, seed=0) for model in ("vae", "dvae")]
+    folders = [run(config, out, machine) for config in configs]
+    for folder in folders:
+        evaluate_run(folder, ["mig", "gap"], settings={"mig": {"samples": 200}, "gap": {"batches": 2}}, quiet=True)
+    return folders
+
+
+@pytest.fixture(scope="session")
 def hardly_trained(tmp_path_factory):
-    """A VAE, and a D-VAE with masked categories: hardly trained, which is enough to be drawn."""
+    """A VAE, and a D-VAE with masked categories, after one step, which is enough to be drawn."""
     out = tmp_path_factory.mktemp("runs")
     train("circles", "vae", "quick", out=out, steps=1, width=1, num_latents=3)
     train("circles", "dvae", "quick", out=out, steps=1, width=1, num_latents=3, supervision="masked")
-    runs = [replace(run, scores=run.scores | {"explained": 0.5}) for run in list_runs(out)]  # as if it were more
-    return {str(run.value("model")): LoadedRun(run) for run in runs}
+    runs = [replace(one, scores=one.scores | {"explained": 0.5}) for one in list_runs(out)]  # as if it were more
+    return {str(one.value("model")): LoadedRun(one) for one in runs}
 
 
 @pytest.fixture

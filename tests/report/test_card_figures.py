@@ -9,8 +9,7 @@ from lddr.report.card_figures import log_columns, noise_scale, posterior_panels,
 from lddr.report.exhibits import card_figures
 from lddr.report.style import rendered
 from lddr.report.traversals import LoadedRun
-from lddr.runs.index import list_runs, read_run
-from lddr.trained import train
+from lddr.runs.index import read_run
 from tests.report.grouped import invented
 from tests.run_folders import completed
 
@@ -111,10 +110,8 @@ def test_posteriors_are_sorted_by_code_and_cut_to_active_categories():
     assert bar.get_ylabel() == "probability"
 
 
-def test_a_panel_per_latent_of_a_discrete_model_and_none_of_a_gaussian_one(tmp_path):
-    for model in ("dvae", "vae"):
-        train("circles", model, "quick", out=tmp_path, steps=1, width=1)
-    discrete, gaussian = list_runs(tmp_path)
+def test_a_panel_per_latent_of_a_discrete_model_and_none_of_a_gaussian_one(trained):
+    gaussian, discrete = map(read_run, trained)
     assert len(card_figures["posterior"].make(LoadedRun(discrete)).figure.axes) == 2 + 1
     with pytest.raises(UndefinedError, match="Gaussian latents have no categories"):
         card_figures["posterior"].make(LoadedRun(gaussian))

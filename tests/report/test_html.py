@@ -151,11 +151,11 @@ def test_a_picture_can_be_enlarged_on_a_phone(visit, path):
 
 
 def test_pictures_of_a_row_are_beside_each_other(visit, path):
-    for width, beside in ((1400, True), (390, False)):
+    for width, in_a_row in ((1400, True), (390, False)):
         visited = visit(path, width=width)
         left, right = (visited.page.locator(f"#figure-{name}").bounding_box() for name in ("left", "right"))
-        assert (left["y"] == right["y"]) == beside
-        assert (left["x"] < right["x"]) == beside
+        assert (left["y"] == right["y"]) == in_a_row
+        assert (left["x"] < right["x"]) == in_a_row
 
 
 def test_the_other_formats_are_in_the_page(visit, path, tmp_path):

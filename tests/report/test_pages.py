@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from lddr.cli import main
-from lddr.config import configure
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.report import pages
@@ -12,8 +11,6 @@ from lddr.report.exhibits import Drawn, Exhibits
 from lddr.report.groups import collect
 from lddr.report.pages import environment, setup_table
 from lddr.report.style import new_figure
-from lddr.runs.evaluate import evaluate_run
-from lddr.runs.run import Machine, run
 
 
 def tiny_figures(kind):
@@ -61,19 +58,6 @@ def show_run(name, out=None):
 def compare_runs(names, out):
     main(["compare", *names, "--out", str(out)])
     return out / "index.html"
-
-
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory):
-    """A VAE and a D-VAE that hardly saw anything, scored on a few images: enough for every kind of page."""
-    out = tmp_path_factory.mktemp("trained")
-    tiny = {"width": 4, "steps": 100, "seed": 0}
-    machine = Machine("cpu", 1, quiet=True)
-    folders = [run(configure(model, "circles", "quick", **tiny), out, machine) for model in ("vae", "dvae")]
-    settings = {"mig": {"samples": 200}, "gap": {"batches": 2}}
-    for folder in folders:
-        evaluate_run(folder, ["mig", "gap"], settings=settings, quiet=True)
-    return folders
 
 
 @pytest.fixture

@@ -55,7 +55,14 @@ ODD = {"learning_rate": 0.000123456789, "noise_end": 1.23456789, "low": -1.00000
 LABELLED = {"labels": 7, "omega": 0.1 + 0.2, "validation_share": 1 / 3}
 
 
-@pytest.mark.parametrize("model", [*models, "categorical+elbo"])
+FEW_MODELS = ("vae", "factor-dvae", "tripod", "categorical+elbo")  # one of each sort of settings
+ALL_MODELS = [
+    pytest.param(model, marks=() if model in FEW_MODELS else pytest.mark.long)
+    for model in [*models, "categorical+elbo"]
+]
+
+
+@pytest.mark.parametrize("model", ALL_MODELS)
 def test_every_run_has_a_command_that_gives_its_own_fingerprint(make_run, carried_out, model):
     """With every digit of its numbers, with labels, and where a preset has a resolution and the run has none."""
     known = settings_of(model)

@@ -68,7 +68,7 @@ def test_text_stands_as_it_is_written(text):
 
 
 def _has_letters(text):
-    """Numbers beside an axis may lie outside its limits, where they are not drawn."""
+    """Numbers next to an axis may lie outside its limits, where they are not drawn."""
     return any(letter.isalpha() for letter in text.get_text())
 
 

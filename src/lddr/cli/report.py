@@ -12,9 +12,10 @@ Out = Annotated[Path, arg(aliases=["-o"], metavar="FOLDER")]
 
 @app.command
 def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: Conditions = ()) -> None:
-    """Make the paper's tables and figures from run folders, beside the paper's numbers, and one page that shows them.
+    """Make a page of the paper's tables and figures from run folders, next to the paper's numbers.
 
-    What the runs do not allow is named with what is missing; runs that cannot be compared are never mixed.
+    Tables and figures that the runs do not allow are listed with what they need. Runs that cannot be compared are never
+    mixed.
 
     Args:
         folders: Folders that hold runs, at any depth.
@@ -23,8 +24,8 @@ def report(folders: Roots = (Path("runs"),), out: Out = Path("report"), where: C
     """
     from lddr.report.pages import write_report
 
-    page, told = write_report(folders, out, where)
-    print(*told, f"open {page}", sep="\n")
+    page, summary = write_report(folders, out, where)
+    print(*summary, f"open {page}", sep="\n")
 
 
 @app.command
