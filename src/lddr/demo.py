@@ -13,7 +13,6 @@ from lddr.errors import UserError, check_installed
 from lddr.files import write_json, written_whole
 from lddr.report.pages import write_report
 from lddr.report.style import model_title
-from lddr.report.traversals import GRID, latent_spaces, space_of
 from lddr.runs.index import read_run
 from lddr.sweeps.cluster import run_study
 from lddr.sweeps.study import Study
@@ -63,6 +62,8 @@ def sweep_circles(out: Path, steps: int | None) -> Study:
 
 def draw_spaces(study: Study, out: Path) -> dict[str, list[dict[str, float]]]:
     """Draw the codes of a grid of circles for every model; return the scores, by seed."""
+    from lddr_paper.latent_figures import GRID, latent_spaces, space_of
+
     spaces: dict[str, NDArray] = {"x and y": np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1)}
     scores: dict[str, list[dict[str, float]]] = {}
     for config in sorted(study.configs, key=lambda config: MODELS.index(config.model)):

@@ -18,7 +18,6 @@ from lddr.models import models
 from lddr.report.exhibits import Number, Table, tables
 from lddr.report.groups import Group, main_groups, scores_of
 from lddr.report.style import dataset_title, is_discrete, metric_title, model_title
-from lddr.report.traversals import space_of
 from lddr.runs.index import Run, Value
 from lddr.selection.selectors import all_but_seed
 from lddr_paper import judging
@@ -37,7 +36,7 @@ from lddr_paper.judging import (
     judge,
     matching,
 )
-from lddr_paper.latent_figures import PARALLEL, axis_angle, grid_turn
+from lddr_paper.latent_figures import PARALLEL, axis_angle, grid_turn, space_of
 from lddr_paper.published import (
     DATASETS,
     LOOK_ALIKES,

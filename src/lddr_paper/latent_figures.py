@@ -1,10 +1,11 @@
 """The paper's figures that show latent spaces."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from math import ceil, inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,26 +23,73 @@ from lddr.report.style import (
     INK,
     SECOND,
     Axes,
+    Figure,
     colour,
     few_mark,
     few_note,
+    house_style,
     is_discrete,
     model_title,
     new_figure,
     paneled,
 )
 from lddr.report.traversals import (
-    GRID,
     LoadedRun,
-    draw_grid,
     draw_picture,
     draw_traversal,
-    space_of,
     traversals,
     traversals_caption,
 )
-from lddr.runs.index import Run, common_elbo
+from lddr.runs.index import Run, common_elbo, read_run
 from lddr_paper.comparisons import model_pairs
+
+GRID = np.arange(0, 40, 3)  # the values of x and y, of 40, that form the grid of circles
+MARGIN = 0.05  # around a grid, as a share of its size
+
+
+@house_style()
+def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
+    """Draw grids of points side by side, each (rows, columns, 2), with lines between neighbours."""
+    figure, panels = paneled(len(spaces), len(spaces), (3.2, 3.5))
+    for axes, (name, points) in zip(panels, spaces.items(), strict=True):
+        draw_grid(axes, points)
+        axes.set_title(name)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def space_of(run: Run) -> NDArray:
+    """Return the codes of the grid of circles: (grid, grid, latents); cached per model."""
+    model = run.files.model_file
+    return _space(run.folder, model.stat().st_mtime_ns if model.exists() else 0)
+
+
+@cache
+def _space(folder: Path, written: int) -> NDArray:
+    run = read_run(folder)
+    loaded = LoadedRun(run)
+    if loaded.model.num_latents != 2:
+        raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
+    indices = loaded.dataset.space.indices_of(np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1))
+    return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
+
+
+def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:
+    """Draw lines along each of the two factors in one colour each, and the points where they meet."""
+    for lines, line_colour in zip((points, points.swapaxes(0, 1)), (FIRST, SECOND), strict=True):
+        for line in lines:
+            axes.plot(*line.T, color=line_colour, linewidth=width)
+    if dots:
+        axes.plot(*points.reshape(-1, 2).T, "o", color="black", markersize=1.6)
+    low, high = points.min((0, 1)), points.max((0, 1))
+    reach = (0.5 + MARGIN) * max(float((high - low).max()), 1e-6)  # a square, so that all panels have the same shape
+    across, up = (low + high) / 2
+    axes.set(xlim=(across - reach, across + reach), ylim=(up - reach, up + reach))
+    axes.set_aspect("equal", adjustable="box")
+    axes.spines[:].set_visible(True)
+    axes.set(xticks=(), yticks=())
+
 
 PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts as parallel to it
 

@@ -10,6 +10,7 @@ import numpy as np
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
+from lddr.models import models
 from lddr.report.card_figures import NOISE_NOTE, colour_bar, draw_matrix, log_columns, noise_scale, settled_range
 from lddr.report.exhibits import Drawn, figures
 from lddr.report.groups import Group, scores_of
@@ -23,14 +24,12 @@ from lddr.report.style import (
     colour,
     few_mark,
     few_note,
-    hatch,
     house_style,
     marker,
     metric_title,
     model_title,
     new_figure,
     paneled,
-    text_width,
 )
 from lddr.report.traversals import NAMED, LoadedRun, draw_traversal, traversals
 from lddr.runs.index import Run, common_elbo
@@ -53,6 +52,23 @@ from lddr_paper.comparisons import (
     wins_text,
 )
 from lddr_paper.published import SELECTED_FROM
+
+
+def text_width(text: str, size: float = 9) -> float:
+    """Estimate how many inches a line of text takes."""
+    return 0.6 * size / 72 * len(text)
+
+
+HATCHES, MASKED_HATCH = ("", "....", "xxxx", "++++"), "////"  # of supervisions
+
+
+def hatch(model: str, loss: str) -> str:
+    """Return the hatch of a supervision; the usual one of a latent has none."""
+    if model not in models or loss in models[model].family.masking:
+        return MASKED_HATCH
+    unmasked = [name for name in models[model].family.supervisions if name not in models[model].family.masking]
+    return HATCHES[(unmasked.index(loss) if loss in unmasked else -1) % len(HATCHES)]
+
 
 if TYPE_CHECKING:
     from matplotlib.patches import Patch

@@ -6,7 +6,7 @@ import pytest
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import figures
 from lddr.report.style import FIRST, SECOND
-from lddr.report.traversals import LoadedRun, latent_spaces, space_of
+from lddr.report.traversals import LoadedRun
 from lddr.runs.index import read_run
 from lddr.trained import Trained
 from lddr_paper import latent_figures as circles
@@ -20,11 +20,13 @@ from lddr_paper.latent_figures import (
     four_observations,
     grid_turn,
     gumbel_softmax,
+    latent_spaces,
     observations,
     ordinal,
     ranked,
     sampled,
     shown_places,
+    space_of,
 )
 from tests.report.grouped import grouped, invented
 

@@ -15,6 +15,7 @@ from lddr_paper.score_figures import (
     HeatMap,
     correlations,
     efficiency_maps,
+    hatch,
     heat_maps,
     profile,
     selector_maps,
@@ -291,3 +292,8 @@ def test_a_profile_is_widest_where_most_scores_are():
 def test_scores_that_are_all_alike_are_a_line():
     heights, _ = profile(np.array([0.3, 0.3]))
     assert heights == pytest.approx([0.3, 0.3], abs=0.01)
+
+
+def test_supervisions_of_a_family_have_hatches():
+    hatches = [hatch("vae", "bce"), hatch("vae", "l2"), hatch("dvae", "cross-entropy"), hatch("dvae", "masked")]
+    assert hatches == ["", "....", "", "////"]

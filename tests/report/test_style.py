@@ -18,7 +18,7 @@ from lddr.objectives import objectives
 from lddr.objectives.elbo import Elbo
 from lddr.report import style
 from lddr.report.exhibits import figures, make_all
-from lddr.report.style import DARK, LIGHT, MARKERS, colour, hatch, is_discrete, marker, model_order, objective_order
+from lddr.report.style import DARK, LIGHT, MARKERS, colour, is_discrete, marker, model_order, objective_order
 from lddr.runs.index import Run
 from lddr_paper import latent_figures
 from tests.report.grouped import gapped_runs, grouped, invented
@@ -219,11 +219,6 @@ def test_the_families_differ_for_people_who_see_fewer_colours(kind):
         light = {name: lightness(seen[name].clip(0, 1)) for name in same}
         for one, other in combinations(same, 2):
             assert is_discrete(one) == is_discrete(other) or abs(light[one] - light[other]) > 15, (one, other)
-
-
-def test_supervisions_of_a_family_have_hatches():
-    hatches = [hatch("vae", "bce"), hatch("vae", "l2"), hatch("dvae", "cross-entropy"), hatch("dvae", "masked")]
-    assert hatches == ["", "....", "", "////"]
 
 
 @pytest.mark.parametrize(

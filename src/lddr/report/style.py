@@ -123,17 +123,11 @@ def whole_area(figure: Figure) -> Any:
     return Bbox([low - ROOM * (low < 0), high + ROOM * (high > (width, height))])
 
 
-def text_width(text: str, size: float = 9) -> float:
-    """Estimate how many inches a line of text takes."""
-    return 0.6 * size / 72 * len(text)
-
-
 # Continuous latents have dark, cool colours and discrete ones light, warm colours, so that both differ in grey and for
-# everyone; the objective decides the hue and the marker, the supervision the hatch. Parts registered later come later.
+# everyone; the objective decides the hue and the marker. Parts registered later come later.
 DARK = ("#0072b2", "#332288", "#117733", "#882255", "#00686e", "#5f5f26", "#444444")  # elbo, beta, annealed, factor, …
 LIGHT = ("#e69f00", "#ee8866", "#d9c93f", "#f29cc0", "#cfae82", "#b5cc66", "#bbbbbb")
 MARKERS = "os^DvPX<>ph*d8H"
-HATCHES, MASKED_HATCH = ("", "....", "xxxx", "++++"), "////"
 LUMINANCE, GAMMA = (0.2126, 0.7152, 0.0722), 2.2  # of red, green and blue; of screens
 GOLDEN = 0.381966  # of a full turn of the hue
 
@@ -189,14 +183,6 @@ def _with_other_hue(base: str, turns: int) -> str:
 def marker(model: str) -> str:
     """Return the marker of a model's objective."""
     return MARKERS[model_order(model)[2] % len(MARKERS)]
-
-
-def hatch(model: str, loss: str) -> str:
-    """Return the hatch of a supervision; the usual one of a latent has none."""
-    if model not in models or loss in models[model].family.masking:
-        return MASKED_HATCH
-    unmasked = [name for name in models[model].family.supervisions if name not in models[model].family.masking]
-    return HATCHES[(unmasked.index(loss) if loss in unmasked else -1) % len(HATCHES)]
 
 
 FEW = 5  # a median of fewer runs has a mark, and points instead of a violin

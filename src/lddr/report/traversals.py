@@ -1,13 +1,12 @@
-"""A run with its model and images; traversals of its latents, as pictures and animated, and grids of its codes."""
+"""A run with its model and images, and traversals of its latents, as pictures and animated."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
-from lddr.metrics.metric import UndefinedError
-from lddr.report.style import FAINT, FIRST, SECOND, Axes, Figure, house_style, method_title, paneled
-from lddr.runs.index import Run, read_run
+from lddr.report.style import FAINT, Axes, method_title
+from lddr.runs.index import Run
 from lddr.runs.information import LEAST_SHARE, information_of
 
 if TYPE_CHECKING:
@@ -83,54 +81,6 @@ def _frame(rows: Sequence[Traversal], moment: float, size: int) -> Image:
         pen.text((left + size / 2, top / 2), row.title, (40, 40, 40), font, anchor="mm", align="center")
         sheet.paste(as_picture((row.pictures[value].clip(0, 1) * 255).round().astype(np.uint8), size), (left, top))
     return sheet
-
-
-GRID = np.arange(0, 40, 3)  # the values of x and y, of 40, that form the grid of circles
-MARGIN = 0.05  # around a grid, as a share of its size
-
-
-@house_style()
-def latent_spaces(spaces: Mapping[str, NDArray], title: str = "") -> Figure:
-    """Draw grids of points side by side, each (rows, columns, 2), with lines between neighbours."""
-    figure, panels = paneled(len(spaces), len(spaces), (3.2, 3.5))
-    for axes, (name, points) in zip(panels, spaces.items(), strict=True):
-        draw_grid(axes, points)
-        axes.set_title(name)
-    if title:
-        figure.suptitle(title)
-    return figure
-
-
-def space_of(run: Run) -> NDArray:
-    """Return the codes of the grid of circles: (grid, grid, latents); cached per model."""
-    model = run.files.model_file
-    return _space(run.folder, model.stat().st_mtime_ns if model.exists() else 0)
-
-
-@cache
-def _space(folder: Path, written: int) -> NDArray:
-    run = read_run(folder)
-    loaded = LoadedRun(run)
-    if loaded.model.num_latents != 2:
-        raise UndefinedError(f"{run.name} has {loaded.model.num_latents} latents; a latent space is drawn with two")
-    indices = loaded.dataset.space.indices_of(np.stack(np.meshgrid(GRID, GRID, indexing="ij"), axis=-1))
-    return loaded.model.represent(loaded.dataset.images(indices.ravel())).reshape(len(GRID), len(GRID), 2)
-
-
-def draw_grid(axes: Axes, points: NDArray, width: float = 0.9, dots: bool = True) -> None:
-    """Draw lines along each of the two factors in one colour each, and the points where they meet."""
-    for lines, line_colour in zip((points, points.swapaxes(0, 1)), (FIRST, SECOND), strict=True):
-        for line in lines:
-            axes.plot(*line.T, color=line_colour, linewidth=width)
-    if dots:
-        axes.plot(*points.reshape(-1, 2).T, "o", color="black", markersize=1.6)
-    low, high = points.min((0, 1)), points.max((0, 1))
-    reach = (0.5 + MARGIN) * max(float((high - low).max()), 1e-6)  # a square, so that all panels have the same shape
-    across, up = (low + high) / 2
-    axes.set(xlim=(across - reach, across + reach), ylim=(up - reach, up + reach))
-    axes.set_aspect("equal", adjustable="box")
-    axes.spines[:].set_visible(True)
-    axes.set(xticks=(), yticks=())
 
 
 COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
