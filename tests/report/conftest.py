@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
@@ -69,7 +68,6 @@ def logged_run(make_run):
 
 
 @pytest.fixture(scope="session")
-@cache  # tests/lddr_paper has the same fixture
 def trained(tmp_path_factory):
     """Folders of a VAE and a D-VAE after a few steps, scored on a few images: enough for every type of page."""
     out, machine = tmp_path_factory.mktemp("trained"), Machine("cpu", 1, quiet=True)
@@ -81,7 +79,6 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-@cache  # tests/lddr_paper has the same fixture
 def hardly_trained(tmp_path_factory):
     """A VAE, and a D-VAE with masked categories, after one step, which is enough to be drawn."""
     out = tmp_path_factory.mktemp("runs")
