@@ -77,6 +77,11 @@ class Training(Settings):
         "more than a perfect copy (0 turns this off).",
         at_least=0,
     )
+    correlate: str = setting(
+        "none",
+        'Pairs of factors to correlate in training, with the width of each: "x:y=0.2", "x:y=0.2,x:scale=0.2", or '
+        '"x:*=0.2" for x and all others.',
+    )
     precision: str = setting(
         "fp32",
         "bf16 computes the networks in bfloat16; weights and loss terms stay in float32.",

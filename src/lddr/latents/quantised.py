@@ -263,7 +263,9 @@ class VectorQuantised(QuantisedLatent):
         num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
         num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 16,
         embedding_size: Annotated[int, Setting("How many numbers a vector of the codebook has.", at_least=1)] = 4,
-        shared_codebook: Annotated[bool, Setting("One codebook for all latents, not one for each.")] = True,
+        shared_codebook: Annotated[
+            bool, Setting("Share one codebook per residual level between latents, instead of one for each latent.")
+        ] = True,
         codebook_update: Annotated[
             Literal["ema", "loss"], Setting("How the codebook follows the encoder: by moving averages or by a loss.")
         ] = "ema",

@@ -126,7 +126,7 @@ class BatchesAhead(Batches):
         """Images in bytes, or only their indices where the device has all images."""
         if self._kept is None:
             return super().pictures(generator, size)
-        return torch.from_numpy((self.pairs or self.dataset.space).sample(generator, size))
+        return torch.from_numpy((self.sampler or self.dataset.space).sample(generator, size))
 
     def _fetch(self, step: int) -> None:
         if step != self._next.start or not self._next:  # the first one, or a jump

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lddr.data.correlated import Correlated
 from lddr.data.dataset import Dataset, stream
 from lddr.data.factors import UNKNOWN, Indices
 from lddr.data.pairs import Pairs
@@ -45,7 +46,7 @@ class Batches:
 
     def __init__(self, trainer: Trainer, dataset: Dataset) -> None:
         self.trainer, self.dataset, self.device = trainer, dataset, trainer.device
-        self.pairs = self._pairs()
+        self.sampler = self._sampler()
         self.labelled, self.validation = self._labels()  # the images of the first in bytes: there may be many
 
     def batch(self, step: int) -> Batch:
@@ -78,10 +79,10 @@ class Batches:
 
     def pictures(self, generator: np.random.Generator, size: int) -> Tensor:
         """Random images of the dataset in bytes, (batch, height, width, channels)."""
-        if self.pairs is None:
+        if self.sampler is None:
             images = self.dataset.draw(generator, size)
         else:
-            images = self.dataset.images(self.pairs.sample(generator, size), generator)
+            images = self.dataset.images(self.sampler.sample(generator, size), generator)
         return torch.from_numpy(np.require(images, requirements=["C", "W"]))
 
     def _batch(self, images: Tensor, draws: Draws, scale: Number, rate: Number, schedule: Number) -> Batch:
@@ -89,12 +90,16 @@ class Batches:
         labelled = labelled and labelled._replace(images=as_pixels(labelled.images))
         return Batch(images, draws["noise"], draws.get("random"), labelled, scale, rate, schedule)
 
-    def _pairs(self) -> Pairs | None:
-        """The pairs that batches consist of, for objectives that need them."""
-        pairs, size = self.trainer.objective.pairs, self.trainer.config.training.batch_size
+    def _sampler(self) -> Pairs | Correlated | None:
+        """Which images batches consist of: pairs, images with correlated factors, or None for all alike."""
+        pairs, training = self.trainer.objective.pairs, self.trainer.config.training
+        is_correlated = training.correlate != "none"
         if pairs is None:
-            return None
-        if size % 2:
+            return Correlated(self.dataset.space, training.correlate) if is_correlated else None
+        if is_correlated:
+            raise UserError("pairs of images cannot have correlated factors; leave correlate out")
+        if training.batch_size % 2:
+            size = training.batch_size
             raise UserError(f"a batch of pairs has an even number of images, not {size}; change batch_size")
         return Pairs(self.dataset, pairs)
 

@@ -1,0 +1,146 @@
+"""Correlated factors: sample some combinations of factor values more often than others (Träuble et al. 2021)."""
+
+from math import isfinite, prod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lddr.data.factors import FactorGrid, FactorSpace, FactorTable, Indices, whole_numbers
+from lddr.errors import UserError
+
+LARGEST = 10_000_000  # combinations of the values of correlated factors
+HOW = 'write pairs of factors and the width of each, such as "x:y=0.2", or "x:*=0.2" for x and all other factors'
+
+
+class Correlated(FactorSpace):
+    """The same images, sampled with correlated factors: p(c₁, c₂) ∝ exp(-(c₁ - c₂)² / 2σ²).
+
+    The values of a factor are its numbers divided by the largest, so that they are in [0, 1]; with the unscaled numbers
+    this is the published exp(-(c₁ - αc₂)² / 2σ²) where α is the ratio of the largest. Several pairs multiply. All other
+    factors stay uniform and independent. Of images with a table of factors, only fully labelled ones are sampled.
+
+    Parameters
+    ----------
+    space
+        The factors of a dataset.
+    rule
+        Pairs of factors, each with its σ: "x:y=0.2", "shape:x=0.1,shape:y=0.1", or "x:*=0.2" for x and every other
+        factor (a shared confounder, Roth et al. 2023).
+
+    Examples
+    --------
+    >>> import lddr, numpy as np
+    >>> from lddr.data.correlated import Correlated
+    >>> space = lddr.load_dataset("circles").space
+    >>> images = Correlated(space, "x:y=0.1").sample(np.random.default_rng(0), 10_000)
+    >>> round(float(np.corrcoef(space.factors_of(images).T)[0, 1]), 1)
+    0.9
+    """
+
+    def __init__(self, space: FactorSpace, rule: str) -> None:
+        if not isinstance(space, FactorGrid | FactorTable):
+            raise UserError(f"the factors of this dataset cannot be correlated; leave {rule!r} out")
+        self._space, self.factors = space, space.factors
+        self.pairs = _parsed(rule, space)
+        self._axes = sorted({factor for pair in self.pairs for factor in pair})
+        sizes = [space.sizes[axis] for axis in self._axes]
+        if isinstance(space, FactorGrid):
+            if prod(sizes) > LARGEST:
+                most = f"more than the {LARGEST:,} that can be correlated; correlate fewer factors"
+                raise UserError(f"these factors have {prod(sizes):,} combinations of values, {most}")
+            self._values = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1)
+        else:
+            self._images = space.fully_labelled()
+            self._values = space.rows[self._images][:, self._axes]
+        self._weights = self._density()
+        if not self._weights.sum() > 0:
+            cure = "label more images, or give a larger width"
+            raise UserError(f"no image has values that {rule!r} allows; {cure}")
+
+    def _density(self) -> NDArray[np.float64]:
+        """Return the unnormalised probability of every row of `_values`."""
+        scaled = self._values / [self._space.sizes[axis] - 1 for axis in self._axes]
+        exponent = np.zeros(len(scaled))
+        for (first, second), width in self.pairs.items():
+            difference = scaled[:, self._axes.index(first)] - scaled[:, self._axes.index(second)]
+            exponent -= (difference / width) ** 2 / 2
+        return np.exp(exponent)
+
+    @property
+    def size(self) -> int:
+        return self._space.size
+
+    def factors_of(self, indices: ArrayLike) -> Indices:
+        return self._space.factors_of(indices)
+
+    def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
+        return self._space.indices_of(factors, generator)
+
+    def sample(self, generator: np.random.Generator, count: int | tuple[int, ...]) -> Indices:
+        return self._sample(generator, count, np.arange(len(self._weights)))
+
+    def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
+        wanted = whole_numbers(values, self.factors[factor].size, self.factors[factor].name)
+        if isinstance(self._space, FactorGrid) and factor not in self._axes:
+            drawn = self._space.values_of(self.sample(generator, wanted.shape))
+            drawn[..., factor] = wanted
+            return self._space.number_of(drawn)
+        if isinstance(self._space, FactorGrid):
+            column = self._values[:, self._axes.index(factor)]
+        else:
+            column = self._space.rows[self._images][:, factor]
+        images = np.empty(wanted.shape, np.int64)
+        for value in np.unique(wanted):
+            rows = np.flatnonzero(column == value)
+            if not self._weights[rows].sum() > 0:
+                raise UserError(f"no image has {self.factors[factor].name}={self.factors[factor].label(value)}")
+            images[wanted == value] = self._sample(generator, int((wanted == value).sum()), rows)
+        return images
+
+    def _sample(self, generator: np.random.Generator, count: int | tuple[int, ...], rows: Indices) -> Indices:
+        """Sample images among these rows of `_values`."""
+        cumulative = np.cumsum(self._weights[rows])
+        picked = rows[np.searchsorted(cumulative, generator.random(count) * cumulative[-1], side="right")]
+        if isinstance(self._space, FactorTable):
+            return self._images[picked]
+        values = self._space.values_of(self._space.sample(generator, count))
+        values[..., self._axes] = self._values[picked]
+        return self._space.number_of(values)
+
+
+def _parsed(rule: str, space: FactorSpace) -> dict[tuple[int, int], float]:
+    """Return the width σ of every pair of factors, the smaller number first."""
+    pairs: dict[tuple[int, int], float] = {}
+    varying = [factor for factor, size in enumerate(space.sizes) if size > 1]
+    for entry in rule.split(","):
+        names, equals, number = entry.rpartition("=")
+        first, colon, second = (word.strip() for word in names.partition(":"))
+        if not (equals and colon and first and second):
+            raise UserError(f"correlate cannot read {entry.strip()!r}; {HOW}")
+        try:
+            width = float(number)
+        except ValueError:
+            width = 0.0
+        if not (isfinite(width) and width > 0):
+            raise UserError(f"the width of a correlation must be a number above 0, not {number.strip()!r}; {HOW}")
+        one = _varying(first, space)
+        for other in varying if second == "*" else [_varying(second, space)]:
+            if one == other and second != "*":
+                raise UserError(f"{first!r} cannot be correlated with itself; {HOW}")
+            pair = min(one, other), max(one, other)
+            if one != other and pair in pairs:
+                raise UserError(f"{rule!r} has {' and '.join(space.names[each] for each in pair)} twice; {HOW}")
+            if one != other:
+                pairs[pair] = width
+    if not pairs:
+        raise UserError(f"{rule!r} needs two factors that vary; choose another dataset, or leave correlate out")
+    return pairs
+
+
+def _varying(name: str, space: FactorSpace) -> int:
+    if not space.factors:
+        raise UserError(f"there are no factors to correlate, such as {name!r}; give labels, or leave correlate out")
+    factor = space.position(name)
+    if space.sizes[factor] < 2:
+        raise UserError(f"the factor {name!r} has one value and cannot be correlated; choose another factor")
+    return factor
