@@ -8,7 +8,7 @@ from lddr.models import models
 
 
 @pytest.mark.parametrize("model", list(models))
-@pytest.mark.parametrize("preset", ["paper", "quick"])
+@pytest.mark.parametrize("preset", ["paper", "quick", "standard"])
 @pytest.mark.parametrize("dataset", ["circles", "dsprites", "rooms", "shapes3d"])
 def test_settings_survive_json(model, preset, dataset):
     config = configure(model, dataset, preset)
@@ -71,6 +71,8 @@ def test_ways_to_prepare_pictures_that_there_are_not(settings, sentence):
         ("quick", 16, None, 16, 16.0),
         ("quick", 64, None, 32, 4.0),
         ("quick", 16, 64, 64, 1.0),
+        ("standard", 16, None, 16, 16.0),
+        ("standard", 200, None, 64, 1.0),
         ("paper", 64, None, None, 1.0),
         ("paper", 128, None, 128, 1.0),
         ("paper", 16, 32, 32, 1.0),
@@ -139,7 +141,7 @@ def test_supervision_has_settings_of_its_own():
         ("dve", {}, "unknown model 'dve'; did you mean 'dvae'"),
         ("vae", {"fit": "pad"}, "dsprites has images of its own; fit and background are for your own pictures"),
         ("vae", {"background": "red"}, "dsprites has images of its own; fit and background are for your own pictures"),
-        ("vae", {"preset": "slow"}, "unknown preset 'slow'; there are: paper, quick"),
+        ("vae", {"preset": "slow"}, "unknown preset 'slow'; there are: paper, quick, standard"),
     ],
 )
 def test_mistakes_are_sentences(model, settings, sentence):
@@ -202,6 +204,7 @@ def test_categories_lie_in_their_order(low, high):
     [
         ("dvae", "masked", "dsprites", "quick", 5),
         ("vae", "bce", "shapes3d", "quick", 6),
+        ("dvae", "masked", "dsprites", "standard", 5),
         ("dvae", None, "dsprites", "quick", 10),
         ("dvae", "masked", "dsprites", "paper", 10),
     ],

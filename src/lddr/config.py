@@ -280,7 +280,7 @@ def configure(
 
     A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_size`
     is the size that your own images have, as `natural_size` says: a preset makes them smaller, never larger.
-    `own_factors` is the number of their factors: with labels, the quick preset has as many latents.
+    `own_factors` is the number of their factors: with labels, the quick and standard presets have as many latents.
     """
     from lddr.data.dataset import datasets
     from lddr.data.load import as_it_is, one_name

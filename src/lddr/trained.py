@@ -294,8 +294,9 @@ def train(
     memory map, a torch `Dataset` or `DataLoader`, or an iterable of images or batches, as `as_dataset` takes them.
 
     The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings, or given as a
-    `lddr.VAE`, which is trained in place. The preset "quick" takes minutes, "paper" has the paper's settings. `on_log`
-    is called with the step and the values of every line of the log; what it raises ends the training.
+    `lddr.VAE`, which is trained in place. The presets "quick" (32x32) and "standard" (64x64) take minutes, "paper" has
+    the paper's settings. `on_log` is called with the step and the values of every line of the log; what it raises ends
+    the training.
 
     Your own images are scaled to `resolution`, pixels per side or "HEIGHTxWIDTH", if it is given. Otherwise they keep
     their size from 8 to 512 pixels a side, and pictures of several sizes become squares of up to 64; the quick preset

@@ -45,7 +45,7 @@ def bench_models(
     Args:
         models: Their names, or points of the grid such as categorical+nhp.
         dataset: The dataset.
-        preset: paper or quick.
+        preset: paper, standard or quick.
         threads: CPU threads.
         out: Also write the table as JSON here.
     """

@@ -152,7 +152,7 @@ def train(
     likelihood: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: bernoulli)")] = None,
     dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dsprites)")] = None,
     seeds: int = 1,
-    preset: Annotated[str, arg(metavar="{quick,paper}")] = "quick",
+    preset: Annotated[str, arg(metavar="{quick,standard,paper}")] = "quick",
     out: Folder = Path("runs"),
     device: str = "auto",
     threads: Whole = None,
@@ -175,7 +175,7 @@ def train(
         likelihood: Likelihood of the pixels: bernoulli, gaussian, laplace or continuous_bernoulli.
         dataset: A name from `lddr data list`, or a folder, .npz or .npy file of your own images.
         seeds: Train so many seeds, from --seed on, on all cores, and choose one without labels.
-        preset: Quick settings that take minutes on a laptop, or the paper's.
+        preset: Quick settings (32x32, minutes on a laptop), standard ones (64x64), or the paper's.
         out: Where the run's folder goes.
         device: cpu, cuda, mps, or auto for the best there is.
         threads: CPU threads; as many as there are cores when left out.
