@@ -1,4 +1,4 @@
-"""The page of all commands, from the parser that reads them."""
+"""The page of all commands, generated from their parser."""
 
 import re
 import warnings
@@ -10,9 +10,9 @@ from typing import Any
 from tyro.extras import SubcommandApp, get_parser
 
 HEAD = """# Commands
-Made from the parser. Every command also explains itself: `lddr train --help`. `lddr --version` prints the version,
-`--debug` anywhere shows the traceback of an error, and [the shell completes
-them](faq.md#can-the-shell-complete-commands).
+Every command with its arguments, generated from the parser by `make pages`. `lddr train --help` prints the same in the
+terminal, `lddr --version` the version; `--debug`, anywhere on the line, shows the traceback of an error.
+[Shell completion](faq.md#can-the-shell-complete-commands) is available.
 """
 
 

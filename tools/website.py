@@ -1,22 +1,25 @@
-"""What mkdocs.yml calls while the site is built: pages made from code, from the notebook and from files outside docs/.
+"""Make the sources of the site, in three steps that `make docs` runs around a builder (MkDocs or Zensical).
 
-A link of any page may lead to any file of the repository, as it does on disk: what is a page of the site is linked as
-one, other files are copied, and a link to a folder becomes its text.
+    python -m tools.website pages    # write docs/commands.md and docs/api.md from the code
+    python -m tools.website stage    # gather the pages and files of the site in build/docs, the docs_dir of mkdocs.yml
+    python -m tools.website finish   # after the build: let pages opened from disk use the search
+
+Pages link to files of the repository as they lie on disk, so that they also work on GitHub. Staging turns these links
+into links of the site: other pages are linked as pages, other files are copied, a link to a folder becomes its text.
 """
 
 import os
 import re
+import shutil
+import sys
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-import commands_page
-import notebook_page
-import python_page
-from mkdocs.structure.files import File
+from tools import commands_page, notebook_page, python_page
 
 ROOT = Path(__file__).resolve().parents[1]
-# files elsewhere that are pages of the site
-ADOPTED = {
+DOCS, STAGED, SITE = ROOT / "docs", ROOT / "build" / "docs", ROOT / "site"
+GENERATED = {"commands.md": commands_page.text, "api.md": python_page.text}
+ELSEWHERE = {  # files outside docs/, or not in Markdown, that are pages of the site
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "README.md": "index.md",
@@ -25,91 +28,74 @@ ADOPTED = {
     "docs/tutorial.ipynb": "tutorial.md",
     "results/README.md": "results.md",
 }
-MADE = {"api.md": python_page.text, "commands.md": commands_page.text}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 _FENCED = re.compile(r"^(```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 
 
-def on_config(config: Any) -> Any:
-    """Leave out of the navigation what is not there, and add the pages that it does not name to the guides."""
-    config.nav = [_present(entry) for entry in config.nav]
-    named = set(re.findall(r"[\w-]+\.md", str(config.nav)))
-    guides = next(section["Guides"] for section in config.nav if "Guides" in section)
-    guides += sorted({path.name for path in Path(config.docs_dir).glob("*.md")} - named)
-    return config
+def write_pages() -> None:
+    """Write the pages of docs/ that are made from the code."""
+    for name, text in GENERATED.items():
+        (DOCS / name).write_text(text(), encoding="utf-8")
 
 
-def _present(entry: Any) -> Any:
-    if isinstance(entry, dict):
-        return {title: _present(inner) for title, inner in entry.items()}
-    return [inner for inner in entry if _is_there(inner)]
+def stage(folder: Path = STAGED) -> None:
+    """Write every page of the site, with its links, and copy the files that pages need."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for source in DOCS.rglob("*"):
+        if source.suffix in (".css", ".js"):
+            _copy(source, folder)
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        target = folder / place(page)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(
+            _relinked(notebook_page.text(text) if page.suffix == ".ipynb" else text, page, folder), "utf-8"
+        )
 
 
-def _is_there(entry: Any) -> bool:
-    page = next(iter(entry.values())) if isinstance(entry, dict) else entry
-    return page in MADE or _origin(page).exists()
+def pages() -> list[Path]:
+    """Return the files that become pages: those of docs/ and results/, and those elsewhere but the README."""
+    elsewhere = [ROOT / name for name in ELSEWHERE if name != "README.md" and (ROOT / name).exists()]
+    return sorted({*DOCS.glob("*.md"), *ROOT.glob("results/**/*.md"), *elsewhere})
 
 
-def _origin(uri: str) -> Path:
-    """The file that a page is made from."""
-    own = ROOT / "docs" / uri
-    adopted = (ROOT / origin for origin, page in ADOPTED.items() if page == uri and not own.exists())
-    return next(adopted, own if own.exists() else ROOT / uri)
-
-
-def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are made or from elsewhere, then every other file that a page links to."""
-    for uri, make in MADE.items():
-        files.append(File.generated(config, uri, content=make()))
-    results = [path for path in ROOT.glob("results/**/*.md") if path.relative_to(ROOT).as_posix() not in ADOPTED]
-    elsewhere = [ROOT / origin for origin in ADOPTED if (ROOT / origin).exists() and origin != "README.md"]
-    for path in [*elsewhere, *results]:
-        text = path.read_text(encoding="utf-8")
-        content = notebook_page.text(text) if path.suffix == ".ipynb" else text
-        files.append(File.generated(config, _place(path), content=content))
-    for file in list(files.documentation_pages()):
-        for path in _leading_out(file):
-            if path.is_file() and files.get_file_from_path(_place(path)) is None:
-                files.append(File.generated(config, _place(path), abs_src_path=str(path)))
-    return files
-
-
-def _leading_out(file: Any) -> list[Path]:
-    here = _origin(file.src_uri).parent
-    parts = _FENCED.split(file.content_string)[::2]
-    return [_target(here, found[3]) for part in parts for found in _LINK.finditer(part)]
-
-
-def _target(here: Path, link: str) -> Path:
-    return Path(os.path.normpath(here / link))
-
-
-def _place(path: Path) -> str:
-    """Where a file of the repository is in the site."""
+def place(path: Path) -> str:
+    """Return where a file of the repository is in the site."""
     name = path.relative_to(ROOT).as_posix()
-    return ADOPTED.get(name) or name.removeprefix("docs/")
+    return ELSEWHERE.get(name) or name.removeprefix("docs/")
 
 
-def on_page_markdown(markdown: str, page: Any, files: Any, **_: Any) -> str:
-    """Turn links, which are right on disk, into links that are right in the site; code stays as it is."""
-    if page.file.src_uri in MADE:
-        return markdown
-    origin, folder = _origin(page.file.src_uri), PurePosixPath(page.file.src_uri).parent
+def _relinked(text: str, page: Path, folder: Path) -> str:
+    here, known = PurePosixPath(place(page)).parent, {*pages(), ROOT / "README.md"}
 
     def relinked(found: re.Match[str]) -> str:
-        image, label, link, place = found.groups()
-        path = _target(origin.parent, link)
+        image, label, link, anchor = found.groups()
+        path = Path(os.path.normpath(page.parent / link))
         if path.is_dir():
             return label
-        if path == origin:  # the notebook behind this page
-            return found[0]
-        return f"{image}[{label}]({os.path.relpath(_place(path), folder)}{place or ''})"
+        if path == page or (path.is_file() and path not in known):
+            _copy(path, folder)
+            target = path.relative_to(ROOT).as_posix().removeprefix("docs/")
+        else:
+            target = place(path)
+        return f"{image}[{label}]({os.path.relpath(target, here)}{anchor or ''})"
 
-    parts = _FENCED.split(markdown)
+    parts = _FENCED.split(text)
     return "".join(part if number % 2 else _LINK.sub(relinked, part) for number, part in enumerate(parts))
 
 
-def on_post_build(config: Any) -> None:
-    """Let pages that are opened from disk find the index of the search, which they may not fetch."""
-    index = Path(config.site_dir) / "search" / "search_index.json"
-    index.with_suffix(".js").write_text(f"var __index = {index.read_text(encoding='utf-8')}", encoding="utf-8")
+def _copy(source: Path, folder: Path) -> None:
+    target = folder / source.relative_to(ROOT).as_posix().removeprefix("docs/")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def finish(site: Path = SITE) -> None:
+    """Write the index of the search as a script, too, because pages opened from disk cannot fetch it."""
+    index = site / "search" / "search_index.json"
+    if index.exists():  # of MkDocs
+        index.with_suffix(".js").write_text(f"var __index = {index.read_text('utf-8')}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    {"pages": write_pages, "stage": stage, "finish": finish}[sys.argv[1]](*map(Path, sys.argv[2:]))

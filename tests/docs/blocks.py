@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+GENERATED = ("docs/api.md", "docs/commands.md")  # whose examples are doctests
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(lddr [^`…]+)`")
 
@@ -40,7 +41,8 @@ def _divided(words: list[str]) -> list[list[str]]:
 def pages() -> dict[str, str]:
     """The text of every page that has code for readers."""
     paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("results/*.md")]
-    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
+    return {page: text for page, text in texts.items() if page not in GENERATED}
 
 
 @cache
@@ -54,6 +56,6 @@ def blocks(page: str) -> list[Block]:
 
 
 def inline_commands(page: str) -> list[list[str]]:
-    """The commands in the text itself: `lddr sweep circles --scale quick`."""
+    """The commands in the text itself: `lddr sweep circles --preset quick`."""
     spans = _INLINE.findall(_FENCE.sub("", pages()[page]))
     return [shlex.split(" ".join(span.split())) for span in spans if "--" in span and "|" not in span]
