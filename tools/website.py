@@ -1,6 +1,6 @@
 """Make the sources of the site, in three steps that `make docs` runs around a builder (MkDocs or Zensical).
 
-    python -m tools.website pages    # write docs/commands.md and docs/api.md from the code
+    python -m tools.website pages    # write docs/commands.md, docs/api.md and the tables of other pages from the code
     python -m tools.website stage    # gather the pages and files of the site in build/docs, the docs_dir of mkdocs.yml
     python -m tools.website finish   # after the build: let pages opened from disk use the search
 
@@ -8,6 +8,8 @@ Pages link to files of the repository as they lie on disk, so that they also wor
 into links of the site: other pages are linked as pages, other files are copied, a link to a folder becomes its text.
 """
 
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -19,6 +21,11 @@ from tools import commands_page, notebook_page, python_page
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, STAGED, SITE = ROOT / "docs", ROOT / "build" / "docs", ROOT / "site"
 GENERATED = {"commands.md": commands_page.text, "api.md": python_page.text}
+TABLES = {  # page → the command that prints the table between its markers, <!-- datasets --> and <!-- /datasets -->
+    "datasets.md": ("datasets", ["data", "list", "--markdown"]),
+    "metrics.md": ("metrics", ["metrics", "--markdown"]),
+    "settings.md": ("settings", ["models", "--markdown"]),
+}
 ELSEWHERE = {  # files outside docs/, or not in Markdown, that are pages of the site
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -33,9 +40,23 @@ _FENCED = re.compile(r"^(```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 
 
 def write_pages() -> None:
-    """Write the pages of docs/ that are made from the code."""
+    """Write the pages of docs/ that are made from the code, and the tables in others."""
     for name, text in GENERATED.items():
         (DOCS / name).write_text(text(), encoding="utf-8")
+    for name in TABLES:
+        (DOCS / name).write_text(with_table(name), encoding="utf-8")
+
+
+def with_table(name: str) -> str:
+    """Return the text of a page with its table made again."""
+    from lddr.cli import main
+
+    title, command = TABLES[name]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        main(command)
+    marked = re.compile(rf"(<!-- {title} -->\n).*?(<!-- /{title} -->)", re.DOTALL)
+    text = (DOCS / name).read_text(encoding="utf-8")
+    return marked.sub(lambda found: f"{found[1]}{printed.getvalue().strip()}\n{found[2]}", text)
 
 
 def stage(folder: Path = STAGED) -> None:

@@ -50,6 +50,11 @@ def test_every_link_within_it_leads_somewhere(site):
                 assert (page.parent / unquote(address)).exists(), f"{page.name}: {address}"
 
 
+@pytest.mark.parametrize("page", website.TABLES)
+def test_the_tables_made_from_the_code_are_current(page):
+    assert website.with_table(page) == (ROOT / "docs" / page).read_text(encoding="utf-8"), "run: make pages"
+
+
 def test_the_references_have_every_command_and_public_name():
     commands, names = ((ROOT / "docs" / page).read_text() for page in ("commands.md", "api.md"))
     assert all(f"## `{command}`\n" in commands for command in ("lddr train", "lddr runs ls", "lddr bench models"))
