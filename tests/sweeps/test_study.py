@@ -384,7 +384,7 @@ def test_the_page_about_gpus_counts_the_steps_of_the_studies():
         millions[name] = [len(configs), *steps]
         millions["all"] = [one + other for one, other in zip(millions["all"], millions[name], strict=True)]
     for name, numbers in millions.items():
-        cells = " | ".join(f"{number:,.0f}".replace(",", " ") for number in numbers)
+        cells = " | ".join(f"{number:,.0f}" for number in numbers)
         assert re.search(rf"\| `?{name}`? \| {re.escape(cells)} \|", document), (name, cells)
     known = {config.run_name for config in shipped("unregularized").configs}
     assert {config.run_name for config in shipped("downstream").configs} <= known
