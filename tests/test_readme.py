@@ -14,11 +14,3 @@ def test_the_files_that_pages_link_to_exist():
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 130
-
-
-def test_the_walks_name_files_that_are_there():
-    text = (ROOT / "docs" / "architecture.md").read_text()
-    named = [name for name in re.findall(r"`((?:\w+/)*\w+\.py)`", text) if "NAME" not in name]
-    assert len(named) > 20
-    for name in named:
-        assert (ROOT / "src" / "lddr" / name).exists(), name

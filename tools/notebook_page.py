@@ -1,11 +1,11 @@
-"""A notebook as a page: its words as they stand, its code in blocks, and what the code printed."""
+"""A notebook as a page: its text, its code in blocks, and the output of the code."""
 
 import json
 from typing import Any
 
 
 def text(notebook: str) -> str:
-    """Markdown of a notebook's JSON; its pictures are in its words."""
+    """Return the Markdown of a notebook's JSON; its pictures are linked in its text."""
     return "\n\n".join(map(_cell, json.loads(notebook)["cells"])) + "\n"
 
 
@@ -13,5 +13,5 @@ def _cell(cell: dict[str, Any]) -> str:
     source = "".join(cell["source"])
     if cell["cell_type"] == "markdown":
         return source
-    said = "".join(line for output in cell["outputs"] for line in output.get("text", []))
-    return f"```python\n{source}\n```" + (f"\n\n```text\n{said}```" if said else "")
+    printed = "".join(line for output in cell["outputs"] for line in output.get("text", []))
+    return f"```python\n{source}\n```" + (f"\n\n```text\n{printed}```" if printed else "")

@@ -1,6 +1,6 @@
 """Run docs/tutorial.ipynb in a folder: python tools/tutorial.py FOLDER  (4 min)
 
-What it prints is kept in the notebook, its pictures in docs/images.
+Its output is kept in the notebook, its figures in docs/images.
 """
 
 import json
@@ -20,16 +20,16 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def run(folder: Path, notebook: dict) -> dict[str, Figure]:
-    """The notebook's figures by the names of their files; trained models in the folder are used again."""
+    """Return the notebook's figures by the names of their files; trained models in the folder are used again."""
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)
     plt.switch_backend("agg")
     names: dict[str, object] = {}
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            with redirect_stdout(StringIO()) as said:
+            with redirect_stdout(StringIO()) as printed:
                 exec("".join(cell["source"]), names)
-            lines = said.getvalue().splitlines(keepends=True)
+            lines = printed.getvalue().splitlines(keepends=True)
             cell["outputs"] = [{"name": "stdout", "output_type": "stream", "text": lines}] if lines else []
     first, *_, last = plt.get_fignums()
     figures = {"tutorial-images": plt.figure(first), "tutorial-traversals": plt.figure(last)}

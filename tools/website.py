@@ -63,7 +63,7 @@ def stage(folder: Path = STAGED) -> None:
     """Write every page of the site, with its links, and copy the files that pages need."""
     shutil.rmtree(folder, ignore_errors=True)
     for source in DOCS.rglob("*"):
-        if source.suffix in (".css", ".js"):
+        if source.is_file() and source.suffix not in (".md", ".ipynb"):
             _copy(source, folder)
     for page in pages():
         text = page.read_text(encoding="utf-8")

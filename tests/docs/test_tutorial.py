@@ -1,4 +1,4 @@
-"""The tutorial's code, run from top to bottom in small, and its form as a notebook."""
+"""The tutorial's code, run from top to bottom with few steps, and its form as a notebook."""
 
 import json
 import re
@@ -25,20 +25,25 @@ def test_it_is_a_notebook_with_what_it_prints():
             assert {"outputs", "execution_count"}.isdisjoint(cell)
 
 
+def test_it_installs_lddr_only_where_it_is_missing():
+    assert 'if importlib.util.find_spec("lddr") is None:' in CODE[0]
+    assert "git+{REPOSITORY}" in CODE[0]
+
+
 def test_it_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     import matplotlib.pyplot as plt
 
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("agg")
     names = {}
+    assert all(any(usual in code for code in CODE) for usual in SMALL)
     for number, code in enumerate(CODE):
-        for usual, small in SMALL.items() if not number else ():
-            assert usual in code
+        for usual, small in SMALL.items():
             code = code.replace(usual, small)
         exec(compile(code, f"tutorial, cell {number + 1}", "exec"), names)
     plt.close("all")
-    told = capsys.readouterr().out
-    assert told.count("MIG 0.") == 2
-    assert "is chosen" in told
+    printed = capsys.readouterr().out
+    assert printed.count("MIG 0.") == 2
+    assert "is chosen" in printed
     assert names["found"]["mig"]["score"] > 0.75  # a perfect code, whatever was trained
     assert len(list((tmp_path / "runs").glob("circles_dvae_seed=*"))) == 2
