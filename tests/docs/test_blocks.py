@@ -83,7 +83,7 @@ def test_every_command_is_one(page, monkeypatch):
                 _holds(check, words[words.index("--") + 1 :])
 
 
-@pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])  # which tells of the past
+@pytest.mark.parametrize("page", [page for page in pages() if page != "CHANGELOG.md"])  # which names what there was
 def test_every_command_in_a_sentence_is_one(page, monkeypatch):
     monkeypatch.chdir(ROOT)
     for words in inline_commands(page):
@@ -128,7 +128,7 @@ def test_what_is_named_here_is_in_the_docs():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A VAE and two D-VAEs that have hardly begun, with scores."""
+    """Return the folder of a VAE and two D-VAEs of two steps, with scores."""
     folder = tmp_path_factory.mktemp("docs") / "runs"
     settings = {"preset": "quick", "steps": 2, "resolution": 16, "machine": lddr.Machine(quiet=True, threads=1)}
     for model, seed in (("dvae", 0), ("dvae", 1), ("vae", 0)):
