@@ -1,4 +1,4 @@
-"""Make picture sets such as a user brings: icons, letters, emoji, digits, clothes, photos, and shapes on three backgrounds.
+"""Make picture sets such as a user brings: icons, letters, emoji, digits, clothes, photos, shapes on three backgrounds.
 
     python tools/picture_sets.py FOLDER [NAME ...]
 
