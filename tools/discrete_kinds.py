@@ -1,6 +1,6 @@
 """Five types of discrete latents: the decoder's input as a function of the encoder's output.
 
-`python -m tools.discrete_kinds FILE.png` draws the figure of docs/training.md.
+`python -m tools.discrete_kinds FILE.png` draws the figure of docs/discrete-latents.md.
 """
 
 import sys
