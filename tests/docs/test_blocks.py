@@ -55,7 +55,7 @@ READ = {
 }
 EVEN_SO = ("--dry-run",)  # with which it is run all the same
 ONCE = ("lddr evaluate runs", "lddr show rooms-dvae")  # of ten seconds: on the first page that shows it
-FROM_NOTHING = ("docs/index.md", "docs/own-images.md")  # pages whose reader has no runs yet
+FROM_NOTHING = ("README.md", "docs/index.md", "docs/own-images.md")  # pages whose reader has no runs yet
 PARTS = "docs/adding-a-part.md"  # all of it is run, with its parts
 WITH_PYTHON = [page for page in pages() if page != PARTS and any(block.kind == "python" for block in blocks(page))]
 
