@@ -265,40 +265,27 @@ class Items:
                 advance(len(numbers))
 
 
-class ReadOnce:
-    """The items of an iterable, kept in memory as a map-style dataset."""
-
-    def __init__(self, iterable: Iterable[Any], quiet: bool = False) -> None:
-        self._bytes, self._labels = bytearray(), list[Any]()
-        self._shape: tuple[int, int, int] | None = None
-        begun = due = perf_counter()
-        for item in _single_items(iterable):
-            image, labels = _split_item(item)
-            self._append(_pixels(image))
-            self._labels.append(labels)
-            if (now := perf_counter()) > due + LONG and not quiet:
-                due = now
-                say(f"reading images: {len(self):,} after {now - begun:.0f} s")
-
-    def _append(self, pixels: Bytes) -> None:
-        self._shape = self._shape or pixels.shape
-        if pixels.shape != self._shape:
-            sizes = " and ".join("x".join(map(str, shape)) for shape in (self._shape, pixels.shape))
+def _read_once(iterable: Iterable[Any], quiet: bool) -> list[Any]:
+    """Return the items of an iterable, their images as bytes of one shape."""
+    items: list[Any] = []
+    shape: tuple[int, ...] | None = None
+    begun = due = perf_counter()
+    for item in _single_items(iterable):
+        image, labels = _split_item(item)
+        pixels = np.array(_pixels(image))  # a copy: some iterables reuse the memory of an image for the next
+        shape = shape or pixels.shape
+        if pixels.shape != shape:
+            sizes = " and ".join("x".join(map(str, each)) for each in (shape, pixels.shape))
             raise UserError(f"images of an iterable must have one shape, not {sizes}; resize them, or give a Dataset")
-        if len(self._bytes) + pixels.nbytes > MOST_OF_ITERABLE:
+        if (len(items) + 1) * pixels.nbytes > MOST_OF_ITERABLE:
             most = f"{MOST_OF_ITERABLE / 1e9:.1f} GB"
             cure = "give a map-style Dataset, a memory map, or the path of a folder or an .npy file instead"
             raise UserError(f"an iterable may have {most} of images in bytes, this one has more; {cure}")
-        self._bytes += np.ascontiguousarray(pixels).data
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def __getitem__(self, number: int) -> Any:
-        size = len(self._bytes) // len(self)
-        pixels = np.frombuffer(self._bytes, np.uint8, size, number * size).reshape(self._shape)
-        labels = self._labels[number]
-        return {"image": pixels} | labels if isinstance(labels, dict) else (pixels, *labels)
+        items.append({"image": pixels} | labels if isinstance(labels, dict) else (pixels, *labels))
+        if (now := perf_counter()) > due + LONG and not quiet:
+            due = now
+            say(f"reading images: {len(items):,} after {now - begun:.0f} s")
+    return items
 
 
 def as_items(given: Any, quiet: bool = False) -> Items | None:
@@ -306,19 +293,20 @@ def as_items(given: Any, quiet: bool = False) -> Items | None:
     is_array = any(hasattr(given, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
     if is_array or isinstance(given, str | bytes | Mapping | list | tuple):
         return None
-    tell = (lambda sentence: None) if quiet else say
     if _is_map_style(given):
         return Items(given, quiet)
     if _is_map_style(getattr(given, "dataset", None)):
-        tell(
-            "only the dataset of this DataLoader is used: lddr draws its own batches, so that runs resume exactly, "
-            "and ignores the loader's batch_size, shuffle, sampler and collate_fn (give a Subset for some images)"
-        )
+        if not quiet:
+            say(
+                "only the dataset of this DataLoader is used: lddr draws its own batches, so that runs resume exactly, "
+                "and ignores the loader's batch_size, shuffle, sampler and collate_fn (give a Subset for some images)"
+            )
         return Items(given.dataset, quiet)
     if not hasattr(given, "__iter__"):
         return None
-    tell("these images are read once and kept in memory; to resume a run, give the same images in the same order")
-    return Items(ReadOnce(given, quiet), quiet)
+    if not quiet:
+        say("these images are read once and kept in memory; to resume a run, give the same images in the same order")
+    return Items(_read_once(given, quiet), quiet)
 
 
 def _is_map_style(given: Any) -> bool:
