@@ -193,7 +193,7 @@ def map_npy(path: Path, shape: Shape) -> MappedImages:
         stored.expect(shape)
         return MappedImages(path, shape, stored.start)
     except UserError as error:
-        raise UserError(f"{path} is damaged; delete it, and it is made again") from error
+        raise UserError(f"{path} is damaged; delete it, and it will be converted again") from error
 
 
 class StoredArray:
@@ -334,7 +334,7 @@ def names_in(path: Path, how: str) -> list[str]:
     """Return the names of the arrays in an .npz file."""
     with reading_untrusted(path, "an .npz file of numbers", how):
         if path.suffix != ".npz" and not zipfile.is_zipfile(path):
-            raise UserError(f"this is no .npz file; {how}")
+            raise UserError(f"this is not an .npz file; {how}")
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
 

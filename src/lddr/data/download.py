@@ -225,7 +225,7 @@ class Transfer:
                 pause = next(attempts, None)
                 if pause is None:
                     raise UserError(
-                        f"cannot fetch {self.address}: {reason}; try again later (what has come is kept), "
+                        f"cannot fetch {self.address}: {reason}; try again later (received bytes are kept), "
                         f"name another server with --mirror, or put the file by hand at {self.file}"
                     ) from reason
                 self.bar.start("waiting", _length(self.part))

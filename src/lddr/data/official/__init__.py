@@ -124,8 +124,8 @@ class Official(Dataset):
         *others, last = map(str, data_folders())
         where = f"{', '.join(others)} or {last}" if others else last
         if not cls.remotes:
-            path = f"{download_folder()}/{cls.files[0][0]}"
-            return f"{what} not found under {where}; download it with a browser from {cls.address} and put it at {path}"
+            how = f"download it with a browser from {cls.address}, and unpack it if it is an archive"
+            return f"{what} not found under {where}; {how}, so that {download_folder()}/{missing[0]} exists"
         sizes = [remote.size for remote in cls.remotes if remote.size]
         size = f" ({sum(sizes) / 1e6:.0f} MB)" if len(sizes) == len(cls.remotes) else ""
         return f"{what} not found under {where}; get it with: lddr data download {cls.name}{size}"
