@@ -102,8 +102,13 @@ class ArrayDataset(Dataset):
         size = allowed_size(resolution or within(as_resolution(height, width)))
         wanted = Preparation.of((*size, channels_of(channels == 1, background)), fit, background)
         preparation = wanted.seeing(pictures_of(array))
-        mapping = _mapping(array)
-        rows = _copied(array, preparation) if mapping is None else _in_file(array, mapping, preparation)
+        rows: NDArray | MappedImages
+        if (mapping := _mapping(array)) is not None:
+            rows = _in_file(array, mapping, preparation)
+        else:
+            rows = np.empty((count, *preparation.shape), np.uint8)
+            for first, part in _parts(array):
+                rows[first : first + len(part)] = preparation.of_images(as_bytes(part))
         self._keep(rows, preparation, [(width, height)], space)
 
     @classmethod
@@ -164,13 +169,6 @@ def _parts(array: NDArray) -> Iterator[tuple[int, NDArray]]:
     step = max(1, PART_BYTES // max(1, array[0].size * 8))
     for first in range(0, len(array), step):
         yield first, array[first : first + step]
-
-
-def _copied(array: NDArray, preparation: Preparation) -> NDArray[np.uint8]:
-    rows = np.empty((len(array), *preparation.shape), np.uint8)
-    for first, part in _parts(array):
-        rows[first : first + len(part)] = preparation.of_images(as_bytes(part))
-    return rows
 
 
 def _mapping(array: Any) -> np.memmap | None:
@@ -355,23 +353,28 @@ def _single_items(iterable: Iterable[Any]) -> Iterator[Any]:
         images = as_array(image)
         if is_batch is None:
             is_batch = images.ndim == 4 or (images.ndim == 3 and arrangement((1, *images.shape)) is None)
+        for i, one in enumerate(images) if is_batch else ():
+            if isinstance(labels, Mapping):
+                yield {"image": one} | {name: value[i] for name, value in labels.items()}
+            else:
+                yield one, *(value[i] for value in labels)
         if not is_batch:
             yield item
-        elif isinstance(labels, Mapping):
-            yield from (
-                {"image": one} | {name: value[i] for name, value in labels.items()} for i, one in enumerate(images)
-            )
-        else:
-            yield from ((one, *(value[i] for value in labels)) for i, one in enumerate(images))
 
 
 def _append_labels(columns: dict[str, list[Any]], number: int, labels: Any) -> None:
     """Add the labels of one item to the columns of all items before it."""
-    if isinstance(labels, Mapping):
-        named = {name: value for key, values in labels.items() for name, value in _single_labels(str(key), values)}
-    else:
-        values = [value for each in labels for _, value in _single_labels(LABEL, each)]
-        named = {LABEL if len(values) == 1 else f"factor {place}": value for place, value in enumerate(values)}
+    is_named = isinstance(labels, Mapping)
+    named: dict[str, Any] = {}
+    for key, values in labels.items() if is_named else [(LABEL, each) for each in labels]:
+        array = as_array(values)
+        if array.ndim > 1:
+            raise UserError(f"{key} has the shape {array.shape}; labels are numbers, words or vectors of them")
+        for place, value in enumerate(np.atleast_1d(array).tolist()):
+            name = (str(key) if array.ndim == 0 else f"{key} {place}") if is_named else f"factor {len(named)}"
+            named[name] = value
+    if not is_named and len(named) == 1:
+        named = {LABEL: named["factor 0"]}
     if number == 0:
         columns |= {name: [] for name in named}
     if not named or named.keys() != columns.keys():
@@ -380,13 +383,3 @@ def _append_labels(columns: dict[str, list[Any]], number: int, labels: Any) -> N
         )
     for name, value in named.items():
         columns[name].append(value)
-
-
-def _single_labels(name: str, values: Any) -> list[tuple[str, Any]]:
-    """Return one label, or those of a vector, with their names."""
-    array = as_array(values)
-    if array.ndim == 0:
-        return [(name, array.item())]
-    if array.ndim > 1:
-        raise UserError(f"{name} has the shape {array.shape}; labels are numbers, words or vectors of them")
-    return [(f"{name} {place}", value) for place, value in enumerate(array.tolist())]

@@ -32,7 +32,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> type[NumberedPictures]:
 def write(folder: Path, side: int = 128) -> Path:
     folder.mkdir(parents=True)
     for number in range(SMALL.size):
-        Image.fromarray(picture(number, side)).save(folder / f"{number:06}.png")
+        Image.fromarray(picture(number, side)).save(folder / f"{number:06}.png", compress_level=1)
     (folder.parent / "train-rec.labels").touch()
     return folder
 
