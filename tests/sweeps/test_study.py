@@ -315,6 +315,15 @@ def test_kernels_are_one_value_and_a_list_of_them_a_grid(tmp_path):
     assert values(two, "kernels") == [((4, 4, 2, 2),), ((4, 4, 4, 4),)]
 
 
+def test_every_setting_that_is_a_list_is_one_value(tmp_path, monkeypatch):
+    """As that of a plug-in."""
+    known = study_module.all_settings()
+    monkeypatch.setattr(study_module, "all_settings", lambda: known | {"steps": known["kernels"]})
+    block = '[[blocks]]\nmodel = "vae"\ndataset = "dsprites"\nsteps = '
+    with pytest.raises(UserError, match=r"block 1: steps must be a whole number, not \[4, 2\]"):  # one run's value
+        study_of(tmp_path, block + "[4, 2]")
+
+
 def test_another_dataset_takes_the_place_of_all(tmp_path):
     full = read_study("unregularized", dataset="dsprites")
     assert {config.dataset for config in full.configs} == {"dsprites"}

@@ -265,7 +265,7 @@ def shape_of(config: Config) -> Config:
     training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
     supervision = config.supervision
     if supervision is not None:  # own images may have fewer labels than the default
-        labels = min(supervision.labels, Supervision.default_of("labels"))
+        labels = min(supervision.labels, Supervision.labels)
         supervision = Supervision(supervision.loss, labels)
     dataset = stand_in(config.dataset)
     return replace(config, dataset=dataset, objective=objective, training=training, supervision=supervision)
