@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lddr import schedules
@@ -171,7 +171,7 @@ class Config(Settings):
 
     def _nested(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: asdict(value) if isinstance(value, Settings) else value for name, value in values.items()}
+        plain = {name: dict(vars(value)) if isinstance(value, Settings) else value for name, value in values.items()}
         return {"model": self.model} | plain | {part: values[part].as_dict() for part in CHOICES}
 
     @classmethod

@@ -7,6 +7,7 @@ these declarations.
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Self
 
 from lddr.data import as_resolution, height_and_width
@@ -85,7 +86,12 @@ def rules_of(piece: Any) -> dict[str, Rule]:
     """Return the settings of a dataclass or its instance, or of a part of a model, by name."""
     if (rules := getattr(piece, "rules", None)) is not None:
         return dict(rules)
-    return {each.name: each.metadata["rule"] for each in fields(piece) if "rule" in each.metadata}
+    return dict(_declared(piece if isinstance(piece, type) else type(piece)))
+
+
+@cache
+def _declared(cls: Any) -> dict[str, Rule]:
+    return {each.name: each.metadata["rule"] for each in fields(cls) if "rule" in each.metadata}
 
 
 @dataclass(frozen=True)

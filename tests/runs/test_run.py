@@ -18,22 +18,10 @@ from lddr.runs.folder import PRETRAINED, RunFolder
 from lddr.runs.index import read_run
 from lddr.runs.run import Machine, run
 
+pytestmark = pytest.mark.usefixtures("short_evaluation")
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"resolution": 16, "width": 4, "steps": 20}
-WORDS = [
-    "--preset",
-    "quick",
-    "--resolution",
-    "16",
-    "--width",
-    "4",
-    "--steps",
-    "20",
-    "--threads",
-    "1",
-    "--device",
-    "cpu",
-]
+WORDS = ["--preset=quick", "--resolution=16", "--width=4", "--steps=20", "--threads=1", "--device=cpu"]
 
 
 def test_a_run_folder_says_everything(tmp_path):

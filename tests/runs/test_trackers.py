@@ -1,41 +1,32 @@
 import threading
 import time
-from functools import partial
 
 import numpy as np
 import pytest
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lddr
-from lddr.config import configure
+from lddr.config import changed, configure
 from lddr.errors import UserError
 from lddr.hardware import Machine
-from lddr.metrics.elbo import bounds
-from lddr.runs import run as carry_out
 from lddr.runs import tracking as trackers
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import flat_settings
 from lddr.runs.loop import Stopped
+from lddr.runs.run import run
 from lddr.sweeps import cluster as worker
 
 CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
 pytestmark = [
+    pytest.mark.usefixtures("short_evaluation"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:wandb"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:mlflow"),
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def short_evaluation():
-    """Little to measure at the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carry_out, "bounds", partial(bounds, batches=1))
-        yield
-
-
-def trained(out, **options):
+def trained(out, config=CONFIG, **options):
     machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=0, **options)
-    return RunFolder(carry_out.run(CONFIG, out, machine))
+    return RunFolder(run(config, out, machine))
 
 
 def stop_at(step):
@@ -49,7 +40,7 @@ def stop_at(step):
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+def plain(tmp_path_factory, short_evaluation):
     """The run without a tracker."""
     return trained(tmp_path_factory.mktemp("plain"))
 
@@ -109,10 +100,11 @@ def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
             self.count += function.overloadpacket.__name__ in ("_local_scalar_dense", "_to_copy")
             return function(*args, **(kwargs or {}))
 
+    short = changed(CONFIG, {"steps": 5})
     with Reads() as without:
-        trained(tmp_path / "without")
+        trained(tmp_path / "without", short)
     with Reads() as hooked:
-        trained(tmp_path / "hooked", on_log=lambda step, values: dict(values))
+        trained(tmp_path / "hooked", short, on_log=lambda step, values: dict(values))
     assert hooked.count == without.count > 0
 
 
@@ -135,7 +127,7 @@ def test_a_run_that_goes_on_is_the_same_for_the_tracker(service, plain, tmp_path
     assert same(folder, plain)
 
 
-@pytest.mark.parametrize("moment", ["begin", "log", "end"])
+@pytest.mark.parametrize("moment", [pytest.param("begin", marks=pytest.mark.long), "log", "end"])
 def test_trouble_with_a_tracker_is_a_sentence_and_nothing_else(service, plain, tmp_path, monkeypatch, capsys, moment):
     def trouble(*words):
         raise ConnectionError("the network is down")
