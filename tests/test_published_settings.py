@@ -1,4 +1,4 @@
-"""The presets of the D-VAE's discrete peers are what is published, in our units."""
+"""The presets of other discrete models are the published settings, in our units."""
 
 import math
 

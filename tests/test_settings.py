@@ -8,7 +8,7 @@ from lddr.cli import main
 from lddr.config import all_settings, configure, settings_of
 from lddr.errors import UserError
 from lddr.models import models
-from lddr.settings import Settings, claim, rules_of, setting, shared_settings
+from lddr.settings import Rule, Settings, claim, rules_of, setting, shared_settings
 from lddr.sweeps.study import read_study
 
 
@@ -55,6 +55,13 @@ def test_other_values_are_refused_with_a_sentence(wrong, sentence):
 @given(st.floats(0.01, 300), st.integers(1, 10**15))
 def test_a_value_survives_being_written_and_read(heat, minutes):
     assert Oven(repr(heat), str(minutes)) == Oven(heat, minutes)
+
+
+@pytest.mark.parametrize("nothing", [(), []])
+def test_a_list_may_be_empty_only_by_default(nothing):
+    assert Rule((), "Which.", tuple).fitting("shelves", nothing) == ()
+    with pytest.raises(UserError, match="racks must be a list of whole numbers"):
+        Oven(racks=nothing)
 
 
 def test_a_name_belongs_to_one_part():

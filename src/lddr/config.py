@@ -14,7 +14,7 @@ from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice, likelihoods
-from lddr.settings import Settings, SharedSetting, Size, claim, flattened, rules_of, setting, shared_settings
+from lddr.settings import Settings, SharedSetting, Size, as_text, claim, flattened, rules_of, setting, shared_settings
 from lddr.supervision import Supervision
 
 BERNOULLI = "bernoulli"  # the paper's likelihood
@@ -350,18 +350,9 @@ def _flags_beyond(config: Config, preset: str) -> dict[str, Any] | None:
     from lddr.data.dataset import datasets
 
     loss = config.supervision.loss if config.supervision else None
-    usual, at_this = (
-        configure(
-            config.model,
-            config.dataset,
-            preset,
-            supervision=loss,
-            likelihood=config.likelihood.name,
-            resolution=resolution,
-        ).flat()
-        for resolution in (None, config.resolution)
-    )
-    usual = at_this | {"resolution": usual["resolution"]}
+    names = {"supervision": loss, "likelihood": config.likelihood.name}
+    usual = configure(config.model, config.dataset, preset, **names, resolution=config.resolution).flat()
+    usual["resolution"] = configure(config.model, config.dataset, preset, **names).resolution
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
     own["fit"] = config.fit or ("legacy" if usual["fit"] else None)
     flags = {name: value for name, value in own.items() if value != usual[name]}
@@ -374,6 +365,4 @@ def _flag(name: str, value: Any) -> list[str]:
     """Return a setting as words of the command line, with every digit."""
     if isinstance(value, bool):
         return [f"--{name}" if value else f"--no-{name}"]
-    if isinstance(value, tuple):
-        return [f"--{name}", ",".join(map(str, value))]
-    return [f"--{name}", repr(value) if isinstance(value, float) else str(value)]
+    return [f"--{name}", repr(value) if isinstance(value, float) else as_text(value)]

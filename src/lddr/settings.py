@@ -14,6 +14,7 @@ from lddr.data import as_resolution, height_and_width
 from lddr.errors import UserError, hint
 
 LARGEST_NUMBER = 1e30  # weights have 32 bits
+LIMITS = ("at_least", "above", "at_most")
 
 
 class Size:
@@ -44,8 +45,8 @@ class Rule:
 
     def fitting(self, name: str, value: Any) -> Any:
         """Return the value in the setting's type, so that 10, 10.0 and "10" are the same run, or raise UserError."""
-        if value is None and self.default is None:
-            return None
+        if (value is None and self.default is None) or (value in ((), []) and self.default == ()):
+            return self.default
         fitting = _CONVERSIONS[self.kind](value)
         if fitting is None:
             raise UserError(f"{name} must be {KINDS[self.kind]}, not {value!r}")
@@ -162,7 +163,7 @@ class SharedSetting:
     @property
     def default(self) -> str:
         """The default as text."""
-        return ", ".join(_with_owners({owner: _shown(rule.default) for owner, rule in self.rules.items()}))
+        return ", ".join(_with_owners({owner: as_text(rule.default) for owner, rule in self.rules.items()}))
 
 
 def shared_settings(pieces: Iterable[tuple[str, Any]]) -> dict[str, SharedSetting]:
@@ -182,7 +183,8 @@ def _with_owners(texts: Mapping[str, str]) -> list[str]:
     return list(owners) if len(owners) == 1 else [f"{text} ({', '.join(own)})" for text, own in owners.items()]
 
 
-def _shown(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return a value as it is written on the command line; numbers have as many digits as people write."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -144,7 +144,7 @@ def test_datasets_that_are_not_here_are_named_and_estimated_all_the_same(tmp_pat
     _print_estimate(found)
     shown = capsys.readouterr().out
     assert "get it with: lddr data download smallnorb (263 MB)\n" in shown
-    assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 to begin\n" in shown
+    assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 not started\n" in shown
     assert "training left: 3.0 core-hours" in shown
 
 

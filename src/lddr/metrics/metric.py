@@ -17,7 +17,7 @@ from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
-from lddr.settings import Rule
+from lddr.settings import LIMITS, Rule, Setting
 
 # types of settings, with their limits
 Count = Annotated[int, {"at_least": 1}]
@@ -298,14 +298,18 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
 def rules_of(function: Callable) -> dict[str, Rule]:
     """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
 
-    The annotation gives the range, such as `Count`, or the choices, with a `Literal`.
+    The annotation gives the range, with `Count` or a `Setting`, or the choices, with a `Literal`. A whole number
+    without a range is at least 1, unless its default is smaller.
     """
     rules = {}
     for each in inspect.signature(function).parameters.values():
         if each.default not in (None, each.empty):
             kind = get_origin(each.annotation)
             choices = get_args(each.annotation) if kind is Literal else ()
-            limits = each.annotation.__metadata__[0] if kind is Annotated else {}
+            limits = {"at_least": min(1, each.default)} if type(each.default) is int else {}
+            if kind is Annotated:
+                limits = each.annotation.__metadata__[0]
+                limits = {name: getattr(limits, name) for name in LIMITS} if isinstance(limits, Setting) else limits
             rules[each.name] = Rule(each.default, "", type(each.default), choices=choices, **limits)
     return rules
 
