@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import pytest
@@ -16,6 +17,7 @@ from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.likelihoods import likelihoods
+from lddr.metrics.metric import metric, metrics, rules_of
 from lddr.networks import build, decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice, Part, Parts, _inspected, _read
@@ -228,6 +230,21 @@ def test_a_mistake_in_the_constructor_of_a_plugin_is_one_sentence(kind, cls, sen
         Parts(kind, "lddr.likelihoods").register("mine")(cls)
     assert str(error.value).startswith(f"the {kind} 'mine' ({__name__}.{cls.__name__}): ")
     assert sentence in str(error.value)
+
+
+def test_mistakes_in_the_metric_of_a_plugin_are_sentences():
+    def rank(codes, top: int = 3, share: Annotated[float, Setting("Of the codes.", above=0)] = 0.5): ...
+
+    for wrong, sentence in ({"top": 0}, "at least 1, not 0"), ({"share": 0}, "more than 0, not 0.0"):
+        ((name, value),) = wrong.items()
+        with pytest.raises(UserError, match=f"{name} must be {sentence}"):
+            rules_of(rank)[name].fitting(name, value)
+    with pytest.raises(
+        UserError, match="the metric 'rank' has the inputs kodes; name them codes, factors or after its"
+    ):
+        metric("rank", "Rank", parts={"samples": 10})(lambda kodes: None)
+    with pytest.raises(UserError, match=r"the metric 'mig' must return a Result, not 0\.5"):
+        replace(metrics["mig"], function=lambda codes, factors: 0.5).compute([None, None])
 
 
 def test_files_are_read_with_base_classes_and_keyword_only_settings(tmp_path, monkeypatch):

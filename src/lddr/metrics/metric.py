@@ -194,6 +194,8 @@ class Metric:
         given = self.settings | self.fixed | {"progress": progress}
         names = list(inspect.signature(self.function).parameters)[len(inputs) :]
         result = inspect.unwrap(self.function)(*inputs, **{name: given[name] for name in names if name in given})
+        if not isinstance(result, Result):
+            raise UserError(f"the metric {self.name!r} must return a Result, not {result!r}: return Result(score)")
         return replace(result, settings=self.fixed | self.settings | result.settings)
 
 
@@ -248,6 +250,9 @@ def metric(
         names = [each.partition("_") for each in inspect.signature(function).parameters]
         wanted = [(kind, part or "samples") for kind, _, part in names if kind in ("codes", "factors")]
 
+        if parts and inputs is None:
+            _check_inputs(name, function, wanted, parts)
+
         def codes_and_factors(samples: Samples) -> list[Any]:
             return [getattr(samples.get(part), kind, None) for kind, part in wanted]
 
@@ -293,6 +298,17 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
         return replace(result, settings=settings | result.settings)
 
     return checked
+
+
+def _check_inputs(name: str, function: Callable, wanted: Sequence[tuple[str, str]], parts: Mapping[str, Any]) -> None:
+    """Raise UserError if the parameters of a metric are not named after the codes and factors of its parts."""
+    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    if len(required) > len(wanted) or not {part for _, part in wanted} <= parts.keys():
+        names = ", ".join(f"{kind}_{part}" for part in parts for kind in ("codes", "factors"))
+        found = ", ".join(each.name for each in required)
+        raise UserError(
+            f"the metric {name!r} has the inputs {found}; name them codes, factors or after its parts: {names}"
+        )
 
 
 def rules_of(function: Callable) -> dict[str, Rule]:
