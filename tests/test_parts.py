@@ -217,9 +217,9 @@ class NoName(nn.Module):
 MISTAKES = [
     ("latent", NoSetting, "its constructor has no setting num_latents; declare it: num_latents: Annotated[int, "),
     ("objective", NoDefault, "its constructor must take only parameters with a default, but has depth_of_it"),
-    ("likelihood", OddType, "shades must be int, float, bool, str, tuple[int, ...] or Literal, not "),
+    ("likelihood", OddType, "shades must be annotated as int, float, bool, str, tuple[int, ...] or Literal, not "),
     ("objective", OddDefault, "the default of depth_of_it must be at least 1, not 0"),
-    ("objective", NoName, "an annotation of its constructor cannot be read (name 'Anotated' is not defined)"),
+    ("objective", NoName, "annotation in the constructor of NoName cannot be read: name 'Anotated' is not defined"),
     ("encoder", NoSetting, "must take image_shape and outputs first, and only parameters with a default, but has no"),
 ]
 
@@ -228,8 +228,8 @@ MISTAKES = [
 def test_a_mistake_in_the_constructor_of_a_plugin_is_one_sentence(kind, cls, sentence):
     with pytest.raises(UserError) as error:
         Parts(kind, "lddr.likelihoods").register("mine")(cls)
-    assert str(error.value).startswith(f"the {kind} 'mine' ({__name__}.{cls.__name__}): ")
     assert sentence in str(error.value)
+    assert cls.__name__ in str(error.value)
 
 
 def test_mistakes_in_the_metric_of_a_plugin_are_sentences():

@@ -76,16 +76,16 @@ class Choice:
     """A part with a value for each of its settings, which are also attributes; `build` makes the module."""
 
     part: Part
-    values: tuple[tuple[str, Any], ...]  # in a form that can be hashed
+    _values: tuple[tuple[str, Any], ...]  # of the settings, in a form that can be hashed
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("part", "values"):  # not there yet while it is being unpickled
+        if name.startswith("__") or name in ("part", "_values"):  # not there yet while it is being unpickled
             raise AttributeError(name)
         settings = self.settings
         return settings[name] if name in settings else getattr(self.part, name)
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.values)})"
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self._values)})"
 
     @property
     def name(self) -> str:
@@ -93,7 +93,7 @@ class Choice:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return dict(self.values)
+        return dict(self._values)
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -146,13 +146,11 @@ class Parts(Registry[Part]):
 
         def add(cls: T) -> T:
             cls.name = name  # type: ignore[attr-defined]
-            is_plugin = cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}.")
-            if is_plugin:
-                _check_constructor(self.kind, name, cls)
             part = _inspected(self.kind, name, cls)
-            cls.__init__ = _checked(cls.__init__, part.rules)  # type: ignore[misc]
-            if is_plugin:
+            if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):  # of a plug-in
+                _check_constructor(part, cls)
                 self._add(part)
+            cls.__init__ = _checked(cls.__init__, part.rules)  # type: ignore[misc]
             return cls
 
         return add
@@ -178,35 +176,30 @@ class Parts(Registry[Part]):
 
 def _inspected(kind: str, name: str, cls: type) -> Part:
     """Return the part of a class that has been imported."""
-    parameters = inspect.signature(cls, eval_str=True).parameters.values()
+    try:
+        parameters = inspect.signature(cls, eval_str=True).parameters.values()
+    except NameError as error:
+        raise UserError(f"an annotation in the constructor of {cls.__qualname__} cannot be read: {error}") from error
     rules = {each.name: rule for each in parameters if (rule := _rule(each.annotation, each.default))}
     constants = {each: getattr(cls, each) for each in dir(cls) if _is_constant(getattr(cls, each)) and each[0] != "_"}
     return Part(kind, name, cls.__module__, cls.__qualname__, rules, constants)
 
 
-def _check_constructor(kind: str, name: str, cls: type) -> None:
+def _check_constructor(part: Part, cls: type) -> None:
     """Raise UserError if lddr cannot build a plug-in's class, or if one of its settings is not declared properly."""
-    where = f"the {kind} {name!r} ({cls.__module__}.{cls.__qualname__})"
-    try:
-        parameters = inspect.signature(cls, eval_str=True).parameters.values()
-    except NameError as error:
-        raise UserError(f"{where}: an annotation of its constructor cannot be read ({error})") from error
+    where, given = f"the {part.kind} {part.name!r} ({part.module}.{part.class_name})", GIVEN.get(part.kind, ())
+    parameters = inspect.signature(cls).parameters.values()
     required = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
-    given = GIVEN.get(kind, ())
     if len(required) != len(given):
         first = f"{' and '.join(given)} first, and " if given else ""
-        raise UserError(
-            f"{where}: its constructor must take {first}only parameters with a default, but has "
-            f"{', '.join(required) or 'no others'}"
-        )
-    rules = {each.name: rule for each in parameters if (rule := _rule(each.annotation, each.default))}
-    for key, rule in rules.items():
+        found = ", ".join(required) or "no others"
+        raise UserError(f"{where}: its constructor must take {first}only parameters with a default, but has {found}")
+    for name, rule in part.rules.items():
         if rule.kind not in KINDS:
-            raise UserError(
-                f"{where}: {key} must be int, float, bool, str, tuple[int, ...] or Literal, not {rule.kind}"
-            )
-        rule.fitting(f"{where}: the default of {key}", rule.default)
-    if kind == "latent" and "num_latents" not in rules:
+            types = "int, float, bool, str, tuple[int, ...] or Literal"
+            raise UserError(f"{where}: {name} must be annotated as {types}, not {rule.kind}")
+        rule.fitting(f"{where}: the default of {name}", rule.default)
+    if part.kind == "latent" and "num_latents" not in part.rules:
         example = 'num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10'
         raise UserError(f"{where}: its constructor has no setting num_latents; declare it: {example}")
 
