@@ -350,7 +350,7 @@ def _flags_beyond(config: Config, preset: str) -> dict[str, Any] | None:
     from lddr.data.dataset import datasets
 
     loss = config.supervision.loss if config.supervision else None
-    names = {"supervision": loss, "likelihood": config.likelihood.name}
+    names: dict[str, Any] = {"supervision": loss, "likelihood": config.likelihood.name}
     usual = configure(config.model, config.dataset, preset, **names, resolution=config.resolution).flat()
     usual["resolution"] = configure(config.model, config.dataset, preset, **names).resolution
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}

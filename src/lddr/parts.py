@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from lddr.errors import UserError
 from lddr.registry import Registry
-from lddr.settings import KINDS, LIMITS, Rule, Setting, claim
+from lddr.settings import KINDS, Rule, Setting, claim
 
 T = TypeVar("T", bound=type)
 OWN = re.compile(r"own-(\w+)-[0-9a-f]{8}")  # name of a part that a user gave as a module
@@ -231,7 +231,7 @@ def _rule(annotation: Any, default: Any) -> Rule | None:
     plain, about = annotation.__origin__, annotation.__metadata__[0]
     choices = get_args(plain) if get_origin(plain) is Literal else ()
     kind = str if choices else get_origin(plain) or plain
-    return Rule(default, about.help, kind, *(getattr(about, name) for name in LIMITS), choices)
+    return Rule(default, about.help, kind, about.at_least, about.above, about.at_most, choices)
 
 
 def _read(kind: str, home: str) -> Iterator[Part]:
