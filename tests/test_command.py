@@ -38,7 +38,7 @@ def test_the_command_of_a_run_makes_the_same_run(parsed, model, preset, dataset)
     assert parsed(train_words(config)) == config
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(
     number=st.floats(1e-8, 1e8),
     seed=st.integers(0, 2**60),
