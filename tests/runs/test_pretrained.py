@@ -88,10 +88,10 @@ def test_they_go_into_the_wheel():
 
 def test_they_are_listed_with_their_scores(capsys):
     main(["models", "--pretrained"])
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     for run in list_runs(PRETRAINED):
-        assert run.name in told
-        assert f"mig {run.scores['mig']:.4g}" in told
+        assert run.name in printed
+        assert f"mig {run.scores['mig']:.4g}" in printed
 
 
 def test_a_shipped_model_is_shown_without_a_folder_of_runs(capsys):

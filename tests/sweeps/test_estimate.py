@@ -59,7 +59,7 @@ def begun(out, config, *steps):
         (folder / f"{step:09d}.safetensors").write_bytes(b"")
 
 
-def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
+def test_the_folders_show_what_is_done(tmp_path, step_of_a_second):
     runs = [tiny(seed=seed) for seed in range(6)]
     finished(tmp_path, runs[0], "mig", "gap", "sap")
     finished(tmp_path, runs[1], "mig")

@@ -62,8 +62,8 @@ def test_every_experiment_of_the_paper_is_shipped():
 @BOTH
 def test_the_header_says_how_many_runs_there_are(name, scale):
     header = re.search(r"^# Runs: +([\d ]+?) +\(quick: ([\d ]+)\)$", find_study(name).read_text(), re.MULTILINE)
-    told = dict(zip(("full", "quick"), header.groups(), strict=True))
-    assert len(shipped(name, scale).configs) == int(told[scale].replace(" ", ""))
+    said = dict(zip(("full", "quick"), header.groups(), strict=True))
+    assert len(shipped(name, scale).configs) == int(said[scale].replace(" ", ""))
 
 
 @ALL
@@ -188,8 +188,8 @@ def test_the_quick_scale_fits_two_cores_in_an_evening(name):
         boosted = dci + 1.2 * ("downstream_boosting" in study.metrics)
         seconds += config.training.steps * step + SCORING[config.dataset] + boosted * BOOSTING[config.dataset]
     assert seconds < EVENING
-    told = float(re.search(r"quick: (\d+) core-hours", find_study(name).read_text())[1])
-    assert told == pytest.approx(seconds / 3600, rel=0.15)
+    said = float(re.search(r"quick: (\d+) core-hours", find_study(name).read_text())[1])
+    assert said == pytest.approx(seconds / 3600, rel=0.15)
 
 
 # --- what a file means
@@ -501,10 +501,10 @@ def test_a_mistake_is_one_sentence_with_the_file_and_the_key(tmp_path, text, sen
     path = written(tmp_path, text)
     with pytest.raises(UserError) as error:
         read_study(path)
-    told = str(error.value)
-    assert told.startswith(f"{path}")
-    assert sentence in told
-    assert "\n" not in told
+    said = str(error.value)
+    assert said.startswith(f"{path}")
+    assert sentence in said
+    assert "\n" not in said
 
 
 def test_a_scale_that_is_not_there(tmp_path):
