@@ -32,7 +32,7 @@ pytestmark = [  # Ray opens files and processes that it leaves to the end of the
 ]
 
 QUIET = Machine("cpu", 1, quiet=True)
-SMALL = {"resolution": 16, "width": 4, "steps": 60, "batch_size": 32, "num_latents": 3, "learning_rate": 0.005}
+SMALL = {"resolution": 16, "width": 4, "steps": 100, "batch_size": 32, "num_latents": 3, "learning_rate": 0.005}
 FLAGS = [word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
