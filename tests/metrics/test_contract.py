@@ -25,17 +25,21 @@ QUICK = {
     "dci": {"train": 300, "test": 300, "estimator": "fast"},
     "sap": {"train": 400, "test": 400},
     "explicitness": {"train": 400, "test": 400},
+    "dci_es": {"train": 300, "test": 300, "widths": (0, 4), "epochs": 5},
+    "snc": {"train": 400, "test": 400},
+    "nk": {"train": 400, "test": 400, "width": 16, "epochs": 40},
     "infomec": {"samples": 500},
     "downstream_logistic": {"sizes": (10, 100), "test": 400},
     "downstream_boosting": {"sizes": (10, 100), "test": 400},
     "gap": {"batches": 3, "batch_size": 8},
     "pipe": {"train": 64, "test": 64},
 }
-PERFECT = dict.fromkeys(OURS, 1.0) | {"sap": None, "unsupervised": 0.0, "gap": None}  # SAP: 1 - chance; None: no limit
+PERFECT = dict.fromkeys(OURS, 1.0) | {"sap": None, "nk": None, "snc": None, "unsupervised": 0.0, "gap": None}
+# SAP and NK reach 1 - chance; the equally filled bins of SNC cut values of unequal frequency
 NOISE = {  # chance is 1 / factors for votes, the share of the favourite for accuracies; some have no limit
     "beta_vae": 1 / 3, "factor_vae": 1 / 3, "mig": 0, "mig_sup": 0, "dci": 0, "sap": 0, "explicitness": 0,
     "downstream_logistic": np.mean([1 / 4, 1 / 3, 1 / 2]), "downstream_boosting": np.mean([1 / 4, 1 / 3, 1 / 2]),
-    "unsupervised": 0,
+    "snc": np.mean([1 / 4, 1 / 3, 1 / 2]), "nk": 0, "dci_es": 0, "min_suf": 0, "unsupervised": 0,
 }  # fmt: skip
 
 

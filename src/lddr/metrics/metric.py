@@ -285,7 +285,9 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*values: P.args, **named: P.kwargs) -> R:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
+        given = {key: bound.arguments[key] for key in rules if bound.arguments[key] != ()}  # () is always a default
+        settings = {key: rules[key].default for key in rules}
+        settings |= {key: rules[key].fitting(f"{name}: {key}", value) for key, value in given.items()}
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)
         if few := few_samples_warning(result.settings):
@@ -355,7 +357,7 @@ def metric_descriptions() -> list[tuple[str, str, str, str]]:
         needs = {"codes": codes, "interventions": "the dataset", "model": "the model"}[metric.needs]
         about = (inspect.getdoc(metric.function) or "").partition("\n")[0]
         values = {
-            key: "/".join(map(str, value)) if isinstance(value, tuple) else value
+            key: "/".join(map(str, value)) or "none" if isinstance(value, tuple) else value
             for key, value in metric.settings.items()
         }
         rows.append(
