@@ -64,6 +64,7 @@ class Options(Settings):
     seed: int = setting(0, "Decides which images are sampled.", at_least=0)
     bins: int | None = setting(None, "Bins of a continuous factor.", int, at_least=2, at_most=10_000)
     bootstrap: int = setting(0, "Resamples for intervals; 0 for none.", at_most=100_000)
+    distribution: str = setting("uniform", "Which images are sampled.", choices=("uniform", "training"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +74,12 @@ class Options(Settings):
     def settings_of(self, metric: Metric) -> dict[str, Any]:
         """Return all settings that a score depends on, as stored in its entry; a model's scores have no intervals."""
         resamples = {"bootstrap": self.bootstrap} if self.bootstrap and metric.needs != "model" else {}
-        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples
+        sampled = {} if self.distribution == "uniform" else {"distribution": self.distribution}
+        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples | sampled
+
+    def stored_name(self, metric: str) -> str:
+        """Return the name of a metric's entry in scores.json: "mig", or "mig@training"."""
+        return metric if self.distribution == "uniform" else f"{metric}@{self.distribution}"
 
 
 def evaluate(
