@@ -427,10 +427,7 @@ def encode_images(
     seed: int,
     progress: Callable[[float], None] = lambda count: None,
 ) -> EncodedImages:
-    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images.
-
-    It takes 4 bytes per image and latent, and only one batch of images is in memory at a time.
-    """
+    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images."""
     codes, done = np.zeros((0, 0), np.float32), 0
     for batch in _batches(dataset, images, seed):
         found = as_array(encode(batch))
@@ -438,7 +435,7 @@ def encode_images(
             shape = f"({len(batch)}, latents) for {len(batch)} images, not {found.shape}"
             raise UserError(f"represent must give codes of shape {shape}")
         if not np.isfinite(found).all():
-            raise UserError("represent gave codes that are not finite; fix the model before it is scored")
+            raise UserError("represent gave NaN or infinite codes; fix the model before it is scored")
         codes = codes if done else np.empty((len(images), found.shape[1]), np.float32)
         if found.shape[1] != codes.shape[1]:
             raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {found.shape[1]} for another")
@@ -537,6 +534,6 @@ def _intervals(result: Result, resamples: list[dict[str, float]], is_share: bool
             facts["intervals"][name], facts["shifts"][name] = centred_interval(value, found, CONFIDENCE, is_share)
     if not facts["intervals"]:
         facts["reason"] = (
-            f"only {len(resamples)} of the resamples have a score: too few rows, or factors that hardly vary"
+            f"only {len(resamples)} of the resamples have a score: too few rows, or factors with too little variation"
         )
     return facts

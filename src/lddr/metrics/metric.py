@@ -50,7 +50,7 @@ def few_samples_warning(sizes: Mapping[str, Any]) -> str | None:
     count = sizes.get("samples", sizes.get("train", FEW_SAMPLES) + sizes.get("test", FEW_SAMPLES))
     if count >= FEW_SAMPLES:
         return None
-    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and vary by chance"
+    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and noisy"
 
 
 class EncodedImages:

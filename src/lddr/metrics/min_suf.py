@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lddr.errors import UserError
 from lddr.metrics.information import (
     Floats,
-    Whole,
-    checked,
     discretised,
-    entropy,
+    entropies_of,
     histogram_facts,
-    mutual_information_matrix,
+    histogram_information,
+    shares_of,
 )
 from lddr.metrics.metric import Count, Result, metric
 
@@ -70,14 +69,13 @@ def min_suf(
     >>> round(min_suf(factors, factors).score, 2), round(mig(factors, factors).score, 2)
     (1.0, 0.17)
     """
-    values, truth = checked(codes, factors)
+    values, truth, information, entropies = histogram_information(codes, factors, num_bins)
     if derived and max(derived) >= truth.shape[1]:
         raise UserError(f"factor {max(derived)} cannot be derived: there are {truth.shape[1]}, numbered from 0")
-    own = ~np.isin(np.arange(truth.shape[1]), derived)
-    bins = discretised(values, num_bins)
-    information = mutual_information_matrix(bins, truth)
-    minimal, minimality = _shares(information.max(axis=1), bins)
-    sufficient, sufficiency = _shares(information.max(axis=0), truth, own)
+    of_latents = entropies_of(discretised(values, num_bins))
+    minimal, sufficient = shares_of(information.max(axis=1), of_latents), shares_of(information.max(axis=0), entropies)
+    minimality = _mean(minimal[of_latents > 0])
+    sufficiency = _mean(sufficient[(entropies > 0) & ~np.isin(np.arange(len(entropies)), derived)])
     return MinSufResult(
         float(np.sqrt(minimality * sufficiency)),
         minimality,
@@ -89,9 +87,5 @@ def min_suf(
     )
 
 
-def _shares(information: Floats, columns: Whole, counts: NDArray[np.bool_] | bool = True) -> tuple[Floats, float]:
-    """Return information / entropy of every column, and its mean over those that vary and count."""
-    entropies = np.array([entropy(column) for column in columns.T])
-    shares = np.divide(information, entropies, out=np.zeros_like(information), where=entropies > 0)
-    meant = (entropies > 0) & counts
-    return shares, float(shares[meant].mean()) if meant.any() else 0.0
+def _mean(shares: Floats) -> float:
+    return float(shares.mean()) if shares.size else 0.0
