@@ -118,6 +118,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(folder_of, tmp_path):
     """On a disk of its own, in a namespace that vanishes with the process."""
     mount = 'mount -t tmpfs none "$0" && cp -r "$1" "$0/run" && shift && exec "$@"'

@@ -60,6 +60,7 @@ def test_the_judge_is_that_of_the_authors_code(side, left, channels):
     assert sum(isinstance(layer, torch.nn.BatchNorm2d) for layer in network) == 5
 
 
+@pytest.mark.long
 def test_the_judge_finds_what_a_small_network_does_not():
     """A network of width 8 is right about 52 % of these images after as many, about 54 % after all 50,000."""
     trained = Trained.load("circles-dvae")

@@ -285,9 +285,11 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*values: P.args, **named: P.kwargs) -> R:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        given = {key: bound.arguments[key] for key in rules if bound.arguments[key] != ()}  # () is always a default
-        settings = {key: rules[key].default for key in rules}
-        settings |= {key: rules[key].fitting(f"{name}: {key}", value) for key, value in given.items()}
+        settings = {}
+        for key, rule in rules.items():
+            value = bound.arguments[key]
+            is_none = rule.default == () == value  # rules refuse empty lists otherwise
+            settings[key] = value if is_none else rule.fitting(f"{name}: {key}", value)
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)
         if few := few_samples_warning(result.settings):
