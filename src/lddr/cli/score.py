@@ -88,7 +88,7 @@ def evaluate(
     settings = parse_metric_settings(changes)
     wanted = list(choose_metrics(metrics, settings))
     runs = finished_runs([located(str(folder)) for folder in folders])
-    shared = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "distribution": distribution}
+    shared: dict[str, Any] = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "distribution": distribution}
     stored_name = Options(**shared).stored_name  # a mistake is reported once, not once per run
     chosen_device(device)
     options: dict[str, Any] = {**shared, "device": device, "force": force}

@@ -80,8 +80,7 @@ def drawn_pairs(
     pairs: Count = 64,
 ) -> Draws:
     """Sample pairs of images that share a factor."""
-    points = {"train": train_points, "test": test_points}
-    return held_draws(space, generator, points, (pairs,), together=2)
+    return held_draws(space, generator, {"train": train_points, "test": test_points}, (pairs,), together=2)
 
 
 def mean_difference(pairs: Floats) -> Floats:
@@ -298,10 +297,9 @@ def evenly_chosen(values: Whole, at_most: int) -> Whole:
 def codes_by_factor(samples: Samples) -> list[Any]:
     """Return the codes and the held values of every factor that could be held."""
     held = held_samples(samples, "factor")
-    factors = {factor: sample.factors for factor, sample in held.items()}
-    codes = [sample.codes for sample in held.values()]
-    values = [column[:, factor] for factor, column in factors.items()]
-    return [codes, values, list(held), next(iter(factors.values())).shape[-1]]
+    factors = [sample.factors for sample in held.values()]
+    values = [rows[:, factor] for factor, rows in zip(held, factors, strict=True)]
+    return [[sample.codes for sample in held.values()], values, list(held), factors[0].shape[-1]]
 
 
 @dataclass(frozen=True)

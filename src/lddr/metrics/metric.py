@@ -288,7 +288,7 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
         settings = {}
         for key, rule in rules.items():
             value = bound.arguments[key]
-            is_none = rule.default == () == value  # rules refuse empty lists otherwise
+            is_none = isinstance(value, tuple) and rule.default == () == value  # rules refuse empty lists otherwise
             settings[key] = value if is_none else rule.fitting(f"{name}: {key}", value)
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)

@@ -39,9 +39,9 @@ def min_suf(
 ) -> MinSufResult:
     """√(M·S): minimality M is the mean of max I / H(latent), sufficiency S the mean of max I / H(factor).
 
-    A latent is minimal if it encodes nothing besides one factor, and sufficient if it encodes all of it. Other than
-    the gaps of MIG and SAP, neither decreases because factors share information. Almudévar & Ortega (2025) report M
-    and S; their geometric mean is ours. Constant latents and factors do not count; without others the score is 0.
+    A latent is minimal if it encodes only one factor, and sufficient if it encodes all of it. Unlike the gaps of MIG
+    and SAP, neither decreases because factors share information. Almudévar & Ortega (2025) report M and S; their
+    geometric mean is ours. Constant latents and factors do not count; without others the score is 0.
     S leaves out the factors named in `derived`, which are functions of others: an image is fully described without
     them, so that no latent has to encode them. A latent that does is still minimal.
 

@@ -191,10 +191,7 @@ def probabilities(
 
 @dataclass(frozen=True)
 class InfomecResult(Result):
-    """InfoM (the score), InfoC and InfoE, and the mutual information (latents, factors) in nats behind the first two.
-
-    InfoM is the mean over the `active` latents; InfoC and InfoE are means over the factors that vary.
-    """
+    """InfoM (the score, mean over active latents), InfoC and InfoE (means over factors that vary), and their parts."""
 
     infoc: float
     infoe: float
@@ -262,11 +259,8 @@ def infomec(
     >>> [round(value, 2) for value in (found.score, found.infoc, found.infoe)]
     [1.0, 1.0, 1.0]
     """
-    values, truth, probed, asked = checked_parts(
-        codes,
-        factors,
-        *((codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)),
-    )
+    test = (codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)
+    values, truth, probed, asked = checked_parts(codes, factors, *test)
     counts = [np.unique(column, return_counts=True)[1] for column in truth.T]
     if all(len(count) == 1 for count in counts):
         raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")

@@ -128,10 +128,7 @@ def mean_off_diagonal(matrix: Floats) -> float:
 
 @dataclass(frozen=True)
 class UdrResult(Result):
-    """The best model's score, the score of every model, and the scores of all pairs behind it.
-
-    `pairs[i, j]` scores model i against model j; the diagonal, which is unused, is 0.
-    """
+    """The best model's score, all scores, and those of all pairs; `pairs[i, j]` scores model i against model j."""
 
     best: int
     scores: tuple[float, ...]  # (models,)
