@@ -56,6 +56,7 @@ def subset(*names):
     return {name: FAST[name] for name in names if name in FAST}
 
 
+@pytest.mark.long
 def test_scores_are_the_same_alone_together_and_in_any_order():
     names = ["sap", "mig", "factor_vae"]
     together = evaluate(CIRCLES, centres, names, settings=subset(*names), jobs=1, quiet=True)

@@ -37,7 +37,7 @@ def circles():
     return load_dataset("circles", resolution=16)
 
 
-@pytest.mark.parametrize("apart", ["uniform", "marginals"])
+@pytest.mark.parametrize("apart", ["uniform", pytest.param("marginals", marks=pytest.mark.long)])
 def test_latents_that_always_go_together_give_themselves_away(circles, apart):
     result = pipe(model(lambda x, y: torch.stack([x, x], 1)), circles, 0, apart=apart, **FEW)
     assert result.accuracy > 0.85
