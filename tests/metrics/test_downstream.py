@@ -184,7 +184,7 @@ def test_a_constant_code_predicts_the_most_frequent_class():
 
 
 def test_one_or_two_jobs_give_the_same_numbers():
-    with joblib.parallel_config("threading", n_jobs=2):
+    with joblib.parallel_config(n_jobs=2):
         two = scored(NOISY, sizes=(30, 20))
     assert np.array_equal(two.accuracy, scored(NOISY, sizes=(20, 30)).accuracy)
 

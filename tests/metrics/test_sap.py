@@ -85,8 +85,9 @@ def test_a_solver_that_gives_up_does_not_say_so(monkeypatch):
     assert 0 <= scored(BLURRED).score <= 1  # a warning would be an error
 
 
+@pytest.mark.long
 def test_two_jobs_give_the_same_scores():
-    with joblib.parallel_config("threading", n_jobs=2):
+    with joblib.parallel_config(n_jobs=2):
         together = scored(BLURRED)
     assert together.as_dict() == scored(BLURRED).as_dict()
 
