@@ -165,20 +165,24 @@ def nk(
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     matched = matched_latents(train, truth)
     scaled, scaled_test = standardised(train, test)
-    found = np.zeros((2, len(matched)))
-    places = [(row, factor) for factor in np.flatnonzero(matched != NO_LATENT) for row in (0, 1)]
-    tasks = []
-    for row, factor in places:
-        kept = np.delete(np.arange(train.shape[1]), matched[factor]) if row else np.arange(train.shape[1])
-        parts = scaled[:, kept], truth[:, factor], scaled_test[:, kept], asked[:, factor]
-        tasks.append((*parts, width, learning_rate, epochs, seed))
-    costs = [float(len(np.unique(truth[:, factor]))) for _, factor in places]
-    found[tuple(np.transpose(places))] = fit_in_parallel(_mlp_accuracy, tasks, costs, progress)
-    drops, varies = found[0] - found[1], np.ptp(truth, axis=0) > 0
+    tasks, costs, factors = [], [], np.flatnonzero(matched != NO_LATENT)
+    for factor in factors:
+        everything = np.arange(train.shape[1])
+        for kept in (everything, np.delete(everything, matched[factor])):
+            parts = scaled[:, kept], truth[:, factor], scaled_test[:, kept], asked[:, factor]
+            tasks.append((*parts, width, learning_rate, epochs, seed))
+            costs.append(float(len(np.unique(truth[:, factor]))))
+    accuracies, without = np.zeros((2, len(matched)))
+    accuracies[factors], without[factors] = np.reshape(
+        fit_in_parallel(_mlp_accuracy, tasks, costs, progress), (-1, 2)
+    ).T
+    drops, varies = accuracies - without, np.ptp(truth, axis=0) > 0
     return NkResult(
         float(drops[varies].mean()),
-        *(tuple(row.tolist()) for row in (drops, *found)),
-        latents=tuple(matched.tolist()),
+        tuple(drops.tolist()),
+        tuple(accuracies.tolist()),
+        tuple(without.tolist()),
+        tuple(matched.tolist()),
         settings={"train": len(train), "test": len(test)},
     )
 
