@@ -50,7 +50,7 @@ def few_samples_warning(sizes: Mapping[str, Any]) -> str | None:
     count = sizes.get("samples", sizes.get("train", FEW_SAMPLES) + sizes.get("test", FEW_SAMPLES))
     if count >= FEW_SAMPLES:
         return None
-    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and vary by chance"
+    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and noisy"
 
 
 class EncodedImages:
@@ -290,7 +290,11 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*values: P.args, **named: P.kwargs) -> R:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
+        settings = {}
+        for key, rule in rules.items():
+            value = bound.arguments[key]
+            is_none = isinstance(value, tuple) and rule.default == () == value  # rules refuse empty lists otherwise
+            settings[key] = value if is_none else rule.fitting(f"{name}: {key}", value)
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)
         if few := few_samples_warning(result.settings):
@@ -375,7 +379,7 @@ def metric_descriptions() -> list[tuple[str, str, str, str]]:
         needs = {"codes": codes, "interventions": "the dataset", "model": "the model"}[metric.needs]
         about = (inspect.getdoc(metric.function) or "").partition("\n")[0]
         values = {
-            key: "/".join(map(str, value)) if isinstance(value, tuple) else value
+            key: "/".join(map(str, value)) or "none" if isinstance(value, tuple) else value
             for key, value in metric.settings.items()
         }
         rows.append(
