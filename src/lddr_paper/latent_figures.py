@@ -22,6 +22,7 @@ from lddr.report.style import (
     HIGHLIGHT,
     INK,
     SECOND,
+    SMALL_TEXT,
     Axes,
     Figure,
     colour,
@@ -223,7 +224,7 @@ def sheet(groups: Sequence[Group], model: str) -> Drawn:
     figure, panels = paneled(len(members), ACROSS, (1.15, 1.4), (0, 0.3))
     for axes, run in zip(panels, members, strict=True):
         draw_grid(axes, space_of(run), 0.5, dots=False)
-        axes.set_title(_scores_line(run), fontsize=7, pad=3)
+        axes.set_title(_scores_line(run), fontsize=SMALL_TEXT, pad=3)
     figure.suptitle(f"{model_title(model)} on Circles, sorted by MIG (scores in %)", fontsize=9)
     with_dci = " and DCI" if all(run.number("dci") is not None for run in members) else ""
     caption = (
@@ -247,7 +248,7 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
     """Draw inputs and outputs in the first two columns, then the names, then the traversals."""
     group, run = exemplary(groups)
     loaded = LoadedRun(run)
-    rows = traversals(loaded)
+    rows = traversals(loaded).rows
     images = loaded.images(len(rows))
     columns = max(len(row.pictures) for row in rows)
     figure = new_figure(2.9 + 0.85 * columns, 1.05 * len(rows))
@@ -257,8 +258,8 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
         draw_picture(line[1], output)
         line[2].set_axis_off()
         draw_traversal(line[3:], row)
-    panels[0, 0].set_title("input", fontsize=8, pad=2)
-    panels[0, 1].set_title("output", fontsize=8, pad=2)
+    panels[0, 0].set_title("input", fontsize=SMALL_TEXT, pad=2)
+    panels[0, 1].set_title("output", fontsize=SMALL_TEXT, pad=2)
     return Drawn(figure, f"{group.title}, {run.name}. {traversals_caption(run)}")
 
 

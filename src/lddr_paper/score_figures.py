@@ -229,19 +229,21 @@ MOST = 6  # latents
 def two_families(groups: Sequence[Group]) -> Drawn:
     """Draw a block of traversals for each of two models, the discrete one first."""
     group, both = typical(groups)
-    blocks = [traversals(LoadedRun(run), COLUMNS)[:MOST] for run in both]
-    count, gap = max(map(len, blocks)), 1.6  # the names of the second block's latents are between the blocks
+    first = LoadedRun(both[0])
+    found = [traversals(loaded, COLUMNS) for loaded in (first, LoadedRun(both[1], like=first))]
+    blocks = [[each.start, *each.rows[:MOST]] for each in found]
+    count, gap = max(map(len, blocks)), 2.2  # the names of the second block's latents are between the blocks
     figure = new_figure(1.6 + 0.8 * (2 * COLUMNS + gap), 0.95 * count + 0.5)
     widths = [*COLUMNS * [1.0], gap, *COLUMNS * [1.0]]
     panels = figure.subplots(count, len(widths), squeeze=False, width_ratios=widths)
     for axes in panels.ravel():
         axes.set_axis_off()
-    for first, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
+    for left, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
         for line, row in zip(panels, rows, strict=False):
-            draw_traversal(line[first : first + COLUMNS], row)
+            draw_traversal(line[left : left + COLUMNS], row)
         mig = f" · MIG {run.scores['mig']:.2f}" if "mig" in run.scores else ""
         heading = model_title(str(run.value("model"))) + mig
-        middle = panels[0, first + COLUMNS // 2]
+        middle = panels[0, left + COLUMNS // 2]
         middle.annotate(
             heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
         )
@@ -256,9 +258,8 @@ def _families_caption(group: Group, both: Sequence[Run]) -> str:
     by = {"mig": "MIG", "elbo": "ELBO"}.get(_score(both), "ELBO without noise")
     names = " and ".join(run.name for run in both)
     return (
-        f"{group.title}. In each row one latent goes through its values, the others stay; in a disentangled model one "
-        f"thing changes in each row. Shown are those with the median {by} of {counts}: {names}. "
-        f"A latent is named after the factor of which it encodes {NAMED}."
+        f"{group.title}. Each row varies one latent and keeps the others; in a disentangled model each row changes one "
+        f"factor. Shown are the models with the median {by} of {counts}: {names}. {NAMED}"
     )
 
 

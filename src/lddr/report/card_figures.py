@@ -18,6 +18,7 @@ from lddr.report.style import (
     PAPER,
     SECOND,
     SEQUENTIAL,
+    SMALL_TEXT,
     Axes,
     Figure,
     colour,
@@ -46,7 +47,7 @@ def draw_matrix(
     for (row, column), value in np.ndenumerate(values):
         ink = PAPER if abs(value) > 0.65 else INK
         text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
-        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=ink)
+        axes.text(column, row, text, ha="center", va="center", fontsize=SMALL_TEXT, color=ink)
     axes.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
@@ -105,15 +106,16 @@ def settled_range(values: Floats) -> tuple[float, float]:
 
 @card_figures.add("traversals", "Traversals of the latents", 30)
 def latent_traversals(loaded: LoadedRun) -> Drawn:
-    """Draw a row of pictures for each latent, with its values above."""
-    rows = traversals(loaded)
-    columns, alike = max(len(row.pictures) for row in rows), len({row.labels for row in rows}) == 1
-    figure = new_figure(1.2 + 0.85 * columns, (0.87 if alike else 1.05) * len(rows) + 0.2)
+    """Draw the start image and its reconstruction, then a row of pictures for each latent, with its values above."""
+    found = traversals(loaded)
+    rows = [found.start, *found.rows]
+    columns, alike = max(len(row.pictures) for row in rows), len({row.labels for row in found.rows}) == 1
+    figure = new_figure(1.5 + 0.85 * columns, (0.87 if alike else 1.1) * len(rows) + 0.4)
     panels = figure.subplots(len(rows), columns, squeeze=False)
     for row, line in zip(rows, panels, strict=True):
         draw_traversal(line, row)
     if alike:  # one line of labels is enough
-        for axes in panels[1:].ravel():
+        for axes in panels[2:].ravel():
             axes.set_title("")
     return Drawn(figure, traversals_caption(loaded.run))
 
@@ -222,6 +224,6 @@ def _draw_posterior(axes: Axes, table: NDArray, latent: int) -> None:
     order = np.argsort(table @ np.arange(count), kind="stable")
     axes.imshow(table[order], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     used = len(np.unique(table.argmax(axis=1)))
-    axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=8)
+    axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=SMALL_TEXT)
     axes.set(xlabel="category", yticks=(), xticks=(0, count - 1))
     axes.spines[:].set_visible(True)

@@ -185,9 +185,11 @@ def write_comparison(runs: Sequence[Run], out: Path = Path("compare")) -> Path:
     labels = [f"{method_title(run)}, seed {run.value('seed')} ({run.run})" for run in runs]
     rows: dict[str, list[Picture]] = {}  # the same figure of all runs
     missing: Missing = {}
+    first = LoadedRun(runs[0])
     for run, label in zip(runs, labels, strict=True):
         lacking: Missing = {}
-        for picture in draw_all(card_figures, LoadedRun(run), out / "figures", lacking, f"{run.run}-"):
+        loaded = LoadedRun(run, like=first if run.value("checksum") == runs[0].value("checksum") else None)
+        for picture in draw_all(card_figures, loaded, out / "figures", lacking, f"{run.run}-"):
             rows.setdefault(picture.title, []).append(replace(picture, title=f"{picture.title}: {label}"))
         missing |= {f"{title}: {label}": reason for title, reason in lacking.items()}
     sections = [

@@ -28,30 +28,31 @@ HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
 FIRST, SECOND = "#0072b2", "#d55e00"  # two directions of a grid
 SEQUENTIAL, DIVERGING = "Blues", "RdBu"
 
+TEXT, SMALL_TEXT = 10, 9  # points: legible at 96 pixels to the inch, and where a page shows a figure smaller
 STYLE: Any = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
+    "font.size": TEXT,
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
+    "axes.titlesize": TEXT,
+    "axes.labelsize": TEXT,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "figure.facecolor": PAPER,
-    "figure.titlesize": 11,
+    "figure.titlesize": 12,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.7,
     "hatch.linewidth": 0.7,
-    "legend.fontsize": 8,
+    "legend.fontsize": SMALL_TEXT,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "xtick.color": INK,
     "ytick.color": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelsize": SMALL_TEXT,
+    "ytick.labelsize": SMALL_TEXT,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
     "text.parse_math": False,  # a dollar sign in somebody's name for a factor is a dollar sign
