@@ -119,7 +119,9 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
         values = model.values_of(latent)
         chosen = evenly_spaced(len(values), columns or len(values))
         factor, share = shares.get(latent, ("", 0.0))
-        title = space.names[latent] if tied else f"{factor} {share:.2f}\nlatent {latent}" if factor else f"latent {latent}"
+        title = (
+            space.names[latent] if tied else f"{factor} {share:.2f}\nlatent {latent}" if factor else f"latent {latent}"
+        )
         labels = _labels(loaded, latent, tied)
         rows.append(
             Traversal(

@@ -76,7 +76,7 @@ class ModelPage {
   }
 
   async start() {
-    if (this.model.dataset) await this.chooser.random();
+    if (this.model.dataset) await this.chooser.choose({ index: this.model.start });
     else await this.redraw();
   }
 
