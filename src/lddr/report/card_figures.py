@@ -13,6 +13,7 @@ from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import Drawn, card_figures
 from lddr.report.style import (
+    MUTED,
     HIGHLIGHT,
     INK,
     PAPER,
@@ -37,15 +38,22 @@ if TYPE_CHECKING:
 
 
 def draw_matrix(
-    axes: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
+    axes: Axes,
+    values: Floats,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: str,
+    lowest: float,
+    grey: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Draw a cell for each number, with colours from `lowest` to 1."""
+    """Draw a cell for each number, with colours from `lowest` to 1, and those in `grey` without colour."""
     import matplotlib
 
-    colour_map = matplotlib.colormaps[colours].with_extremes(bad="#eeeeee")
-    axes.imshow(values, cmap=colour_map, vmin=lowest, vmax=1, aspect="auto")
+    colour_map = matplotlib.colormaps[colours].with_extremes(bad="#f2f2f2")
+    grey = np.zeros(values.shape, bool) if grey is None else grey
+    axes.imshow(np.where(grey, np.nan, values), cmap=colour_map, vmin=lowest, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
-        ink = PAPER if abs(value) > 0.65 else INK
+        ink = MUTED if grey[row, column] else PAPER if abs(value) > 0.65 else INK
         text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
         axes.text(column, row, text, ha="center", va="center", fontsize=SMALL_TEXT, color=ink)
     axes.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")

@@ -23,7 +23,7 @@ else:  # matplotlib is imported when something is drawn
     Axes = Figure = Any
 
 
-INK, FAINT, PAPER = "#222222", "#9a9a9a", "#ffffff"
+INK, MUTED, FAINT, PAPER = "#222222", "#666666", "#9a9a9a", "#ffffff"
 HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
 FIRST, SECOND = "#0072b2", "#d55e00"  # two directions of a grid
 SEQUENTIAL, DIVERGING = "Blues", "RdBu"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
-from lddr.report.style import FAINT, HIGHLIGHT, SMALL_TEXT, Axes, method_title
+from lddr.report.style import FAINT, HIGHLIGHT, MUTED, SMALL_TEXT, Axes, method_title
 from lddr.runs.index import Run
 from lddr.runs.information import LEAST_SHARE, information_of
 
@@ -177,7 +177,7 @@ def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
     for place, (axes, picture, label) in enumerate(zip(line, row.pictures, row.labels, strict=False)):
         axes.set_axis_on()
         draw_picture(axes, picture)
-        axes.set_title(label, fontsize=SMALL_TEXT, pad=2, color="#555555")
+        axes.set_title(label, fontsize=SMALL_TEXT, pad=2, color=MUTED)
         if place == row.nearest:
             axes.spines[:].set(color=HIGHLIGHT, linewidth=1.4)
     line[0].set_ylabel(row.title, rotation=0, ha="right", va="center")
