@@ -13,9 +13,9 @@ from lddr.metrics.information import Floats
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import Drawn, card_figures
 from lddr.report.style import (
-    MUTED,
     HIGHLIGHT,
     INK,
+    MUTED,
     PAPER,
     SECOND,
     SEQUENTIAL,

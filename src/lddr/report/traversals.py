@@ -112,8 +112,14 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
     """Return traversals of the supervised or active latents, grouped by factor; `columns` values each, None for all."""
     model, space, shares = loaded.model, loaded.dataset.space, _shares(loaded.run)
     tied, code = model.config.supervision is not None, model.represent(loaded.start[np.newaxis])[0]
-    named = sorted(shares, key=lambda latent: (space.names.index(shares[latent][0]), -shares[latent][1]))
-    order = loaded.latents if tied else sorted(loaded.latents, key=[*named, *loaded.latents].index)
+    factors = dict.fromkeys([*space.names, *(factor for factor, _ in shares.values()), ""])
+    places = {factor: place for place, factor in enumerate(factors)}
+
+    def position(latent: int) -> tuple[int, float]:
+        factor, share = shares.get(latent, ("", 0.0))
+        return places[factor], -share
+
+    order = loaded.latents if tied else sorted(loaded.latents, key=position)
     rows = []
     for latent in order:
         values = model.values_of(latent)
