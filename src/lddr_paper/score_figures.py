@@ -65,6 +65,7 @@ if TYPE_CHECKING:
 
 
 HALF = 0.42  # half the width of a violin
+CONSTANT = 1e-3  # a metric by which all runs differ less has no panel
 
 
 def draw_violins(axes: Axes, cases: Sequence[Comparison]) -> None:
@@ -192,7 +193,10 @@ def _draw_panel(axes: Axes, cases: Sequence[Comparison]) -> None:
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
     """Draw a row of panels for each dataset: one panel with its own axis for each metric."""
-    (cases,) = compare_pairs(groups, model_pairs()[:1], SIX_METRICS)
+    (found,) = compare_pairs(groups, model_pairs()[:1], SIX_METRICS)
+    differing = {case.metric for case in found if np.ptp(case.gaussian + case.discrete) > CONSTANT}
+    cases = [case for case in found if case.metric in differing] or found
+    alike = [metric_title(metric) for metric in dict.fromkeys(case.metric for case in found if case not in cases)]
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
     figure = new_figure(1.0 + 1.45 * len(columns), 0.9 + 2.0 * len(rows))
@@ -208,12 +212,14 @@ def by_every_metric(groups: Sequence[Group]) -> Drawn:
             axes.set_title(metric_title(case.metric))
     for row, dataset in zip(panels, rows, strict=True):
         row[0].set_ylabel(dataset, fontweight="bold")
-    title = f"{model_title(cases[0].models[1])} {wins_text(cases)}; below each panel: change of the median"
+    title = f"{model_title(cases[0].models[1])} {wins_text(found)}; below each panel: change of the median"
     figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title)
     caption = (
         f"{violins_caption(cases)} A row per dataset, a column per metric, with the change of the median below; "
-        f"taking all together, the discrete model is {wins_text(cases)}."
+        f"over all metrics and datasets, the discrete model is {wins_text(found)}."
     )
+    if alike:
+        caption += f" All runs have the same {' and '.join(alike)}, so there is no panel."
     return Drawn(figure, caption)
 
 
