@@ -1,7 +1,7 @@
 """Draw the gallery again: python docs/gallery/draw.py [--circles RUNS] [--masked RUN] [FIGURE…]
 
-Scores are those of results/, and the model of the card is the shipped rooms-dvae. Latent spaces and training curves need
-the runs of study.toml (--circles), the figure of latent categories a semi-supervised run (--masked).
+Scores are those of results/, and the model of the card is the shipped rooms-dvae. Latent spaces and training curves
+need the runs of study.toml (--circles), the figure of latent categories a semi-supervised run (--masked).
 """
 
 from argparse import ArgumentParser

@@ -27,7 +27,7 @@ from lddr.training.checkpoint import module_tensors, save_model
 
 CARD, PICTURE = "README.md", "traversals.png"
 FILES = (CARD, CONFIG, LOG, MODEL, PICTURE, SCORES)  # no other file is ever uploaded or downloaded
-MOST_LINES = 100  # of the log, evenly spread: enough for its curves
+MOST_LINES = 100  # of the log, evenly spaced: enough for its curves
 LOGIN = "log in with: hf auth login, or give a token"
 
 
@@ -63,7 +63,7 @@ def run_of(trained: Trained) -> RunFolder | None:
 
 
 def write_card(packed: RunFolder, name: str, source: RunFolder | None, licence: str | None = None) -> None:
-    """Write the README.md of a packed run, with a picture of its latents if the run and its images are at hand."""
+    """Write the README.md of a packed run, with a picture of its latents if the run and its images are available."""
     import yaml  # huggingface_hub installs it
 
     run, caption = _as_run(packed), None
@@ -116,7 +116,7 @@ def _body(run: Run, name: str, caption: str | None) -> Iterator[str]:
     yield from ("", "## Settings", "| setting | value |", "| --- | --- |")
     settings = {setting: value for setting, value in run.settings.items() if setting != "checksum"}
     yield from (f"| {setting} | {'none' if value is None else shown(value)} |" for setting, value in settings.items())
-    yield from ("", "## Make it again", "```sh", shlex.join(train_words(config)), "```")
+    yield from ("", "## Reproduce", "```sh", shlex.join(train_words(config)), "```")
     yield f"Made with {', '.join(f'{part} {version}' for part, version in files.versions.items()) or 'lddr'}."
 
 
@@ -153,7 +153,7 @@ def pull(repository: str, revision: str | None = None, token: str | None = None)
     from huggingface_hub import snapshot_download
 
     options: dict[str, Any] = {"allow_patterns": list(FILES), "library_name": "lddr"}
-    with _hub_errors(f"there is no folder {repository}, and it cannot be had from the Hugging Face Hub"):
+    with _hub_errors(f"there is no folder {repository}, and the Hugging Face Hub has no such model"):
         folder = RunFolder(snapshot_download(repository, revision=revision, token=token, **options))
     if not folder.model_file.exists():
         raise UserError(f"{repository} is no model of lddr: it has no {MODEL}; choose another repository")

@@ -19,6 +19,7 @@ from lddr.report.style import (
     FAINT,
     GOLDEN,
     INK,
+    MUTED,
     PAPER,
     SMALL_TEXT,
     TEXT,
@@ -372,7 +373,9 @@ def _draw_elbo_lines(axes: Axes) -> None:
         axes.plot((left, right), (total - left, total - right), color=FAINT, linestyle="--", linewidth=0.6, zorder=0)
         if bottom < total - right < top - 0.05 * (top - bottom):
             note = f"ELBO {-total:g}".replace("-", "−")
-            axes.text(right, total - right, note, ha="right", va="center", fontsize=SMALL_TEXT, color=INK, bbox=BLANK)
+            axes.text(
+                right, total - right, note, ha="right", va="center", fontsize=8, color=MUTED, bbox=BLANK, zorder=0.5
+            )
     axes.set(xlim=(left, right), ylim=(bottom, top))
 
 

@@ -224,7 +224,7 @@ def test_upload_a_picture_and_then_rubbish(site, tokens, tmp_path):
     assert set(seen[:3]) == {200}
     before = site.pixels(page.locator(DRAWN))
     upload.set_input_files(as_file(b"<script>alert(1)</script>"))
-    assert "no picture that can be read" in page.get_by_role("alert").inner_text()
+    assert "not a readable picture" in page.get_by_role("alert").inner_text()
     upload.set_input_files(as_file(b"text", "notes.txt", "text/plain"))
     (tmp_path / "large.png").write_bytes(bytes(5_000_001))
     upload.set_input_files(tmp_path / "large.png")

@@ -55,7 +55,7 @@ def _load(folder: Path, device: str, stamp: tuple[int, ...]) -> "OpenModel":
     try:
         dataset = images_of(RunFolder(folder))
         if dataset.image_shape != trained.image_shape:
-            raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
+            raise UserError(f"the model takes images {trained.image_shape}, these are {dataset.image_shape}")
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error))
     chosen = dataset.space.sample(stream(0, "explorer"), KL_IMAGES)
@@ -80,7 +80,7 @@ def images_of(run: RunFolder) -> Dataset:
         found = list(islice((file for _, folders, files in os.walk(path) for file in (*folders, *files)), most + 1))
         pictures = pictures_among(map(Path, found), is_legacy=run.config.fit is None)
         if len(found) > most or len(pictures) > seen:
-            raise UserError(f"{path} holds more than the {seen:,} images of this run; put it back as it was")
+            raise UserError(f"{path} holds more than the {seen:,} images of this run; restore the folder as it was")
     return run.dataset
 
 

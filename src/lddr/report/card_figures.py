@@ -139,12 +139,12 @@ def reconstructions(loaded: LoadedRun) -> Drawn:
             draw_picture(axes, picture)
         row[0].set_ylabel(name, rotation=0, ha="right", va="center")
     dataset = dataset_title(str(loaded.run.value("dataset")))
-    return Drawn(figure, f"Images of {dataset} (top) and what {method_title(loaded.run)} makes of them.")
+    return Drawn(figure, f"Images of {dataset} (top) and their reconstructions by {method_title(loaded.run)}.")
 
 
 INFORMATION_CAPTION = (
     "Mutual information of each latent with each factor, as a share of the factor's entropy; the framed latents "
-    "know most of a factor. The MIG is the mean lead of the framed over the next best."
+    "encode most of a factor. The MIG is the mean difference between the framed and the next best latent."
 )
 
 
@@ -186,7 +186,7 @@ def training_curves(loaded: LoadedRun) -> Drawn:
         axes.set(title=name.upper() if name in CAPITALS else name.replace("_", " "), xlabel="step")
         _tidy(axes, values[seen])
     noise = "" if scale is None else f" The noise scale multiplies the noise of the latents. {NOISE_NOTE}"
-    return Drawn(figure, f"Terms of the loss in nats per image, each the mean since the point before.{noise}")
+    return Drawn(figure, f"Terms of the loss in nats per image, each averaged since the previous point.{noise}")
 
 
 def _tidy(axes: Axes, values: Floats) -> None:
@@ -201,8 +201,8 @@ def _tidy(axes: Axes, values: Floats) -> None:
 IMAGES = 200  # whose posteriors are shown
 POSTERIOR_CAPTION = (
     f"The probability of every category (across) for {IMAGES} images (down, sorted by code), latent by latent: a "
-    "sharp line means that the latent is discrete by now, grey all over that it is inactive. Above each: the mean of "
-    "the largest probability, and how many of the categories are ever the most probable."
+    "sharp line means that the latent is discrete, a uniform grey that it is inactive. Above each: the mean of "
+    "the largest probability, and how many categories are the most probable one for some image."
 )
 
 

@@ -11,8 +11,7 @@ from io import BytesIO
 
 from lddr.report.exhibits import EMPTY, FORMATS, Cell, Number, Table
 
-MIME = {"md": "text/markdown", "tex": "application/x-tex", "csv": "text/csv"}
-FORMAT_TITLES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
+DOWNLOADS = {"csv": ("CSV", "text/csv"), "tex": ("LaTeX", "application/x-tex"), "md": ("Markdown", "text/markdown")}
 DPI, CSS_DPI = 150, 96  # pictures have a higher resolution than the screen
 WIDE = 620  # pixels: a wider picture has its own row
 ABREAST = 3  # pictures next to each other at most
@@ -153,13 +152,10 @@ def _number(table: Table, number: Number) -> str:
 
 
 def _downloads(table: Table) -> str:
-    addresses = {
-        ending: data_address(FORMATS[ending](table).encode(errors="replace"), MIME[ending]) for ending in FORMAT_TITLES
-    }
-    links = [
-        f'<a download="{table.name}.{ending}" href="{address}">{FORMAT_TITLES[ending]}</a>'
-        for ending, address in addresses.items()
-    ]
+    links = []
+    for ending, (title, kind) in DOWNLOADS.items():
+        address = data_address(FORMATS[ending](table).encode(errors="replace"), kind)
+        links.append(f'<a download="{table.name}.{ending}" href="{address}">{title}</a>')
     return f'<p class="files">{" · ".join(links)}</p>'
 
 
@@ -208,8 +204,8 @@ def facts_card(title: str, facts: Mapping[str, object], warning: bool = False) -
 
 
 def missing_card(missing: Mapping[str, str]) -> str:
-    """Return a collapsed list of what could not be shown and why, as few readers need it."""
-    summary = f"<summary>What {len(missing)} tables and figures would need</summary>"
+    """Return a collapsed list of the exhibits that could not be made, with the reasons."""
+    summary = f"<summary>{len(missing)} tables and figures need more runs or scores</summary>"
     return f"<details>{summary}{facts_card('', missing)}</details>" if missing else ""
 
 
