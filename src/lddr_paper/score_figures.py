@@ -84,7 +84,7 @@ def draw_violins(axes: Axes, cases: Sequence[Comparison]) -> None:
 
 def _jitter(count: int) -> Floats:
     """Return offsets in [0.15, 0.85] that keep points apart, the same ones every time."""
-    return 0.15 + 0.7 * (np.arange(count) * GOLDEN % 1)
+    return 0.15 + 0.7 * (np.arange(count, dtype=np.float64) * GOLDEN % 1)
 
 
 def _draw_points(axes: Axes, across: Floats | Sequence[float], up: Floats | Sequence[float], model: str) -> None:
@@ -316,7 +316,7 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
     for score, learner in efficiencies().items():
         known: dict[str, HeatMap] = {}
         for dataset, members in chosen.items():
-            metrics = dict.fromkeys(titles, [None] * len(members)) | metric_columns(members)
+            metrics: RunColumns = {title: [None] * len(members) for title in titles} | metric_columns(members)
             one = correlations(metrics, {learner: [run.number(score) for run in members]})
             if not np.isnan(one.values).all():
                 known[dataset + few_mark(len(scores_of(members, score)))] = one

@@ -1,11 +1,10 @@
 """A self-contained HTML page: sortable tables, embedded pictures, and no network requests."""
 
-import html
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from importlib.resources import files
 from io import BytesIO
 
@@ -51,11 +50,6 @@ class Section:
     @property
     def anchor(self) -> str:
         return "".join(letter if letter.isalnum() else "-" for letter in self.title.lower())
-
-
-def escape(text: str) -> str:
-    """Escape text for a page; spaces within numbers become non-breaking."""
-    return re.sub(r"(?<=\d) (?=\d{3}\b)", "\u00a0", html.escape(text))
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:

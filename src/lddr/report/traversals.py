@@ -112,23 +112,22 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
     """Return traversals of the supervised or active latents, grouped by factor; `columns` values each, None for all."""
     model, space, shares = loaded.model, loaded.dataset.space, _shares(loaded.run)
     tied, code = model.config.supervision is not None, model.represent(loaded.start[np.newaxis])[0]
-    factors = dict.fromkeys([*space.names, *(factor for factor, _ in shares.values()), ""])
-    places = {factor: place for place, factor in enumerate(factors)}
+    places = {factor: place for place, factor in enumerate(space.names)}
 
     def position(latent: int) -> tuple[int, float]:
         factor, share = shares.get(latent, ("", 0.0))
-        return places[factor], -share
+        return places.get(factor, len(places) + (not factor)), -share
 
     order = loaded.latents if tied else sorted(loaded.latents, key=position)
     rows = []
     for latent in order:
         values = model.values_of(latent)
         chosen = evenly_spaced(len(values), columns or len(values))
-        factor, share = shares.get(latent, ("", 0.0))
-        title = (
-            space.names[latent] if tied else f"{factor} {share:.2f}\nlatent {latent}" if factor else f"latent {latent}"
-        )
-        labels = _labels(loaded, latent, tied)
+        title, labels = f"latent {latent}", _labels(loaded, latent, tied)
+        if tied:
+            title = space.names[latent]
+        elif latent in shares:
+            title = "{} {:.2f}\n".format(*shares[latent]) + title
         rows.append(
             Traversal(
                 title.replace("_", " "),
