@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,16 +55,6 @@ from lddr_paper.comparisons import (
 )
 from lddr_paper.published import SELECTED_FROM
 
-
-def text_width(text: str, size: float = TEXT) -> float:
-    """Estimate how many inches a line of text takes."""
-    return 0.6 * size / 72 * len(text)
-
-
-if TYPE_CHECKING:
-    from matplotlib.patches import Patch
-
-
 HALF = 0.42  # half the width of a violin
 CONSTANT = 1e-3  # a metric by which all runs differ less has no panel
 
@@ -104,7 +94,7 @@ def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
     return heights, widths / widths.max()
 
 
-def handles(models: Pair) -> list["Patch"]:
+def handles(models: Pair) -> list[Any]:
     """Return the legend entries of two models."""
     from matplotlib.patches import Patch
 
@@ -149,7 +139,7 @@ GREY_NOTE = " Grey: the 95 % interval includes 0."
 def heat_maps(maps: Sequence[HeatMap]) -> Figure:
     """Draw heat maps side by side, at most three in a row, with one colour bar."""
     rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
-    widest = max(text_width(drawn.title) for drawn in maps)
+    widest = max(len(drawn.title) for drawn in maps) * 0.6 * TEXT / 72  # inches, roughly
     size, alike = (max(0.58 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
     figure, panels = paneled(len(maps), 3, size, (1.7, 1.1), sharey=alike)
     for axes, drawn in zip(panels, maps, strict=True):
@@ -224,34 +214,27 @@ def by_every_metric(groups: Sequence[Group]) -> Drawn:
     return Drawn(figure, caption)
 
 
-NAME = "families"
 COLUMNS = 7  # values of each latent
 MOST = 6  # latents
 
 
-@figures.add(NAME, "What the latents do", 1)
+@figures.add("families", "Traversals of a discrete and a Gaussian model", 1)
 def two_families(groups: Sequence[Group]) -> Drawn:
     """Draw a block of traversals for each of two models, the discrete one first."""
     group, both = typical(groups)
     first = LoadedRun(both[0])
     found = [traversals(loaded, COLUMNS) for loaded in (first, LoadedRun(both[1], like=first))]
     blocks = [[each.start, *each.rows[:MOST]] for each in found]
-    count, gap = max(map(len, blocks)), 2.2  # the names of the second block's latents are between the blocks
-    figure = new_figure(1.6 + 0.8 * (2 * COLUMNS + gap), 0.95 * count + 0.5)
-    widths = [*COLUMNS * [1.0], gap, *COLUMNS * [1.0]]
-    panels = figure.subplots(count, len(widths), squeeze=False, width_ratios=widths)
-    for axes in panels.ravel():
-        axes.set_axis_off()
-    for left, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
+    count = max(map(len, blocks))
+    figure = new_figure(2 * (1.6 + 0.8 * COLUMNS), 0.95 * count + 0.5)
+    for half, run, rows in zip(figure.subfigures(1, 2), both, blocks, strict=True):
+        panels = half.subplots(count, COLUMNS, squeeze=False)
+        for axes in panels.ravel():
+            axes.set_axis_off()
         for line, row in zip(panels, rows, strict=False):
-            draw_traversal(line[left : left + COLUMNS], row)
+            draw_traversal(line, row)
         mig = f" · MIG {run.scores['mig']:.2f}" if "mig" in run.scores else ""
-        heading = model_title(str(run.value("model"))) + mig
-        middle = panels[0, left + COLUMNS // 2]
-        middle.annotate(
-            heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
-        )
-    figure.suptitle(" ")  # space for the headings, which must not widen their columns
+        half.suptitle(model_title(str(run.value("model"))) + mig, fontweight="bold")
     return Drawn(figure, _families_caption(group, both))
 
 

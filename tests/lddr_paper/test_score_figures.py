@@ -110,14 +110,11 @@ def test_one_family_alone_is_not_compared_with_itself():
 
 def test_both_blocks_are_drawn_with_their_models_above(trained):
     drawn = figures["families"].make(grouped(map(read_run, trained)))
-    columns = 2 * COLUMNS + 1
-    first = drawn.figure.axes[:columns]
-    assert [len(axes.images) for axes in first[:3]] == [1, 1, 0]  # the image and its reconstruction
-    second = drawn.figure.axes[columns : 2 * columns]
-    assert [len(axes.images) for axes in second] == [*COLUMNS * [1], 0, *COLUMNS * [1]]
-    texts = [text.get_text() for axes in first for text in axes.texts]
-    assert texts[0].startswith("D-VAE")
-    assert texts[1].startswith("VAE")
+    for half, title in zip(drawn.figure.subfigs, ("D-VAE", "VAE"), strict=True):
+        assert half.get_suptitle().startswith(title)
+        start, first, *_ = np.reshape(half.axes, (-1, COLUMNS))
+        assert [len(axes.images) for axes in start[:3]] == [1, 1, 0]  # the image and its reconstruction
+        assert [len(axes.images) for axes in first] == COLUMNS * [1]
     assert "median" in drawn.caption
 
 
