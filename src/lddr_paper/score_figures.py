@@ -299,7 +299,8 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
     for score, learner in efficiencies().items():
         known: dict[str, HeatMap] = {}
         for dataset, members in chosen.items():
-            metrics: RunColumns = {title: [None] * len(members) for title in titles} | metric_columns(members)
+            known_columns = metric_columns(members)
+            metrics = {title: known_columns.get(title, [None] * len(members)) for title in titles}
             one = correlations(metrics, {learner: [run.number(score) for run in members]})
             if not np.isnan(one.values).all():
                 known[dataset + few_mark(len(scores_of(members, score)))] = one
