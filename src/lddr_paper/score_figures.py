@@ -227,7 +227,8 @@ def two_families(groups: Sequence[Group]) -> Drawn:
     blocks = [[each.start, *each.rows[:MOST]] for each in found]
     count = max(map(len, blocks))
     figure = new_figure(2 * (1.6 + 0.8 * COLUMNS), 0.95 * count + 0.5)
-    for half, run, rows in zip(figure.subfigures(1, 2), both, blocks, strict=True):
+    halves: Any = figure.subfigures(1, 2)
+    for half, run, rows in zip(halves, both, blocks, strict=True):
         panels = half.subplots(count, COLUMNS, squeeze=False)
         for axes in panels.ravel():
             axes.set_axis_off()
