@@ -3,9 +3,11 @@
 import io
 import struct
 import tarfile
+import zlib
 from functools import partial
 from gzip import compress
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
@@ -23,6 +25,7 @@ from lddr.data.official.shapes3d import HDF5, Shapes3D
 from lddr.data.pictures import OwnImages, Preparation
 from lddr.explorer.server import from_upload
 from tests.fuzz.array_readers import GENERATOR, at, damaged_npy, damaged_npz, looked_at, npy, npz, pixels
+from tests.fuzz.mutations import mutated
 from tests.fuzz.runner import Files, Reader
 
 SIX = FactorGrid((Factor("number", 6),))
@@ -111,6 +114,18 @@ def read_cars(folder: Path) -> None:
         read_official(SmallCars, folder)
 
 
+def damaged_car(name: str, content: bytes, random: Random) -> bytes:
+    """Damage inside the compressed elements."""
+    place, whole = 128, content[:128]
+    while place < len(content):
+        kind, length = struct.unpack_from("<II", content, place)
+        element = content[place + 8 : place + 8 + length]
+        element = zlib.compress(mutated(zlib.decompress(element), random)) if kind == 15 else mutated(element, random)
+        whole += struct.pack("<II", kind, len(element)) + element
+        place += 8 + length
+    return whole
+
+
 def norb() -> Files:
     images = struct.pack("<6i", smallnorb.BYTES, 4, 4, 2, 96, 96) + pixels(4, 2, 96, 96).tobytes()
     facts = struct.pack("<5i", smallnorb.INTEGERS, 2, 4, 4, 1) + np.ones((4, 4), "<i4").tobytes()
@@ -178,7 +193,7 @@ def read_uploads(folder: Path) -> None:
 ROBOT = "mpi3d_toy/mpi3d_toy.npz"
 READERS = (
     Reader("archives", archives, read_archives),
-    Reader("cars3d", cars, read_cars),
+    Reader("cars3d", cars, read_cars, damaged_car),
     Reader("falcor3d", room, partial(read_official, SmallRoom)),
     Reader("dsprites", sprites, partial(read_official, SmallSprites), damaged_npz),
     Reader("mpi3d", lambda: {ROBOT: npz(images=pixels(6, 64, 64, 3))}, partial(read_official, SmallRobot), damaged_npz),
