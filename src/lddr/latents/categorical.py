@@ -292,6 +292,9 @@ class Codebook(CategoricalLatent):
         logits = -self.sharpness * (parameters - self.category_values).square()
         return CategoricalPosterior(logits, self.category_values, self)  # sorted again, for the order of gradients
 
+    def codebook_counts(self, counts: Tensor) -> Tensor:
+        return counts.sum(0)
+
     @property
     def discriminator_width(self) -> int:
         return self.num_latents * self.num_categories

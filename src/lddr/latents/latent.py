@@ -167,6 +167,10 @@ class Latent(nn.Module, ABC):
         """What a discriminator gets of a sample: (batch, latents, …), where all numbers of a latent stay together."""
         return sample.z.unflatten(1, (self.num_latents, -1)) if self.numbers_per_latent > 1 else sample.z
 
+    def codebook_counts(self, counts: Tensor) -> Tensor | None:
+        """Return how often each entry of a shared codebook is used, from the counts (latents, values) of the values."""
+        return None
+
     # masks
 
     def mask_to_factors(self, loss: str, space: FactorSpace) -> None:

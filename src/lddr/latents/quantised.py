@@ -387,8 +387,10 @@ class VectorQuantised(QuantisedLatent):
         if self.codebook_update == "ema":
             self.sums.copy_(torch.where(dead.unsqueeze(2), fresh * usual.unsqueeze(2), self.sums))
 
-    def _by_book(self, tensor: Tensor) -> Tensor:
-        """(batch, latents, …) → (books, rows, …)."""
+    def codebook_counts(self, counts: Tensor) -> Tensor:
+        return self._by_book(counts.unsqueeze(0)).sum(1)
+
+    def _by_book(self, tensor: Tensor) -> Tensor:  # (batch, latents, …) → (books, rows, …)
         if not self.shared_codebook:
             return tensor.detach().transpose(0, 1)
         by_level = tensor.detach().unflatten(1, (self.num_vectors, self.residual_levels)).movedim(2, 0)
