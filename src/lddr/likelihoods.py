@@ -94,7 +94,7 @@ class Bernoulli(Likelihood):
         return pixels.logit(eps=DARKEST)
 
     def of_copies(self, images: Tensor) -> Tensor:
-        """The entropy of the pixels, which is not 0 for grey ones."""
+        """Return the entropy of the pixels, which is not 0 for grey ones."""
         return losses.bernoulli_entropy(images)
 
     def of_mean(self, images: Tensor) -> float:
@@ -124,7 +124,7 @@ class ContinuousBernoulli(Bernoulli):
         return super().pixels(outputs, images) - log_normaliser(outputs)
 
     def mean(self, outputs: Tensor) -> Tensor:
-        """1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
+        """Return 1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
         near = outputs.abs() < NEAR
         safe = torch.where(near, 1.0, outputs)
         return torch.where(near, 0.5 + outputs / 12, -1 / torch.expm1(-safe) - 1 / safe)

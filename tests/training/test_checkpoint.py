@@ -491,5 +491,5 @@ def test_the_same_state_is_the_same_bytes(tmp_path):
 def test_facts_that_are_none_are_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save_model(path, TENSORS, [1])
-    with pytest.raises(UserError, match="it says nothing of itself"):
+    with pytest.raises(UserError, match="its metadata holds no facts"):
         load_model(path)

@@ -239,7 +239,9 @@ def code_rows(run: Run) -> dict[str, str]:
     codes = run.files.scores["training"].get("codes") if run.state == "finished" else None
     lists = {} if not isinstance(codes, dict) else {name: row for name, row in codes.items() if isinstance(row, list)}
     usable = {name: row for name, row in lists.items() if all(isinstance(each, int | float) for each in row)}
-    return {f"codes.{name}": ", ".join(f"{each:.3g}" for each in row if abs(each) < 1e9) for name, row in usable.items()}
+    return {
+        f"codes.{name}": ", ".join(f"{each:.3g}" for each in row if abs(each) < 1e9) for name, row in usable.items()
+    }
 
 
 def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]:
