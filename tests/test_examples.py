@@ -5,12 +5,16 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ["losses", "likelihoods", "vae", "objectives", "latents.categorical", "latents.gaussian", "latents.quantised"]
-MODULES += ["latents.von_mises", "objectives.objective", "objectives.elbo", "objectives.total_correlation"]
+MODULES = ["estimator", "hardware", "likelihoods", "losses", "trained", "vae"]
+MODULES += [f"latents.{name}" for name in ("latent", "categorical", "gaussian", "quantised", "von_mises")]
+MODULES += [
+    "objectives",
+    *(f"objectives.{name}" for name in ("objective", "elbo", "pairs", "total_correlation", "tripod")),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_docstrings_run(name):
     failed, attempted = doctest.testmod(import_module(f"lddr.{name}"))
     assert failed == 0
-    assert attempted > 1
+    assert attempted

@@ -23,6 +23,14 @@ class Likelihood(nn.Module, ABC):
 
     Calling it with outputs and images returns -log p(x | z), in nats per image. A likelihood of your own needs
     `pixels`, `mean` and `outputs_of`.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> likelihood = lddr.likelihoods.Bernoulli()
+    >>> logits, images = torch.zeros(5, 1, 8, 8), torch.ones(5, 1, 8, 8)
+    >>> likelihood.per_image(logits, images).shape, likelihood.mean(logits)[0, 0, 0, 0].item()
+    (torch.Size([5]), 0.5)
     """
 
     title = ""  # "Bernoulli", say
