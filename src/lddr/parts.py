@@ -298,13 +298,11 @@ def _settings(arguments: ast.arguments, names: Mapping[str, Any]) -> Iterator[tu
     pairs = [*zip(positional, [*missing, *arguments.defaults], strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
-        if default is None or argument.annotation is None:
-            continue
-        text = ast.unparse(argument.annotation)
-        if "Setting(" in text or text in names:
-            rule = _rule(eval(text, dict(names)), ast.literal_eval(default))
-            if rule is not None:
-                yield argument.arg, rule
+        text = "" if default is None or argument.annotation is None else ast.unparse(argument.annotation)
+        if "Setting(" in text or text in names.keys() - NAMES.keys():
+            rule = _rule(eval(text, dict(names)), ast.literal_eval(default or ""))
+            assert rule is not None
+            yield argument.arg, rule
 
 
 def _constants(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
