@@ -70,7 +70,8 @@ def show(run: RunName, root: Folder = Path("runs")) -> None:
     table = console.table("", found.name)
     _add_rows(table, {"folder": str(found.folder), "state": _state(found), "dataset": found.value("dataset")})
     _add_section(table, "settings that differ from the defaults", _unusual(found) or {"none": ""})
-    _add_section(table, "scores", (found.scores | code_rows(found)) or {"none": "yet"})
+    _add_section(table, "scores", found.scores or {"none": "yet"})
+    _add_section(table, "codes used by each latent", code_rows(found))
     _add_section(table, "undefined scores", found.files.undefined)
     console.show(table)
 
