@@ -77,7 +77,7 @@ def test_the_reconstruction_weighs_more_only_where_contrast_is_missing():
 
 
 def test_a_saturated_model_is_reported_while_it_trains(tmp_path, capsys):
-    config = configure("dvae", "array", "quick", resolution=16, steps=400, mean_bias=False, **NARROW)
+    config = configure("dvae", "array", "quick", resolution=16, steps=400, mean_bias=False)
     folder = run(config, tmp_path, QUIET, squares(250, 40))
     first, last = capsys.readouterr().err.splitlines()
     assert "after 320 steps 6 of 6 latents put every image into one category" in first
