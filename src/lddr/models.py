@@ -70,7 +70,8 @@ DVAE = "Friede et al. 2023"
 UNLIKE = {
     "qvae": "Bernoulli likelihood, not a squared error; temperature 1, theirs falls from 1 to 0.37",
     "factor-qvae": "as qvae; model and discriminator negatives share a batch of 512, theirs have 256 images each",
-    "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted has Mentzer's",
+    "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted is Mentzer's, "
+    "bound=sigmoid iFSQ's",
     "one-hot-vae": "temperature 1, theirs falls to 0.5",
     "vq-vae": "a few latents, theirs are a grid of them; steps, batch and learning rate are the D-VAE's",
     "tripod": "the Hessian penalty is normalised over the batch, theirs for each code",

@@ -6,6 +6,8 @@ inspected when its module registers it. Either way the constructor's signature i
 declared:
 
     num_latents: Annotated[int, Setting("Number of latents.", at_least=1)] = 10
+
+Settings of several classes may have a name in their package: NumLatents = Annotated[…].
 """
 
 import ast
@@ -147,6 +149,7 @@ class Parts(Registry[Part]):
         def add(cls: T) -> T:
             cls.name = name  # type: ignore[attr-defined]
             part = _inspected(self.kind, name, cls)
+            cls.__doc__ = _with_parameters(cls.__doc__ or "", part.rules)
             if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):  # of a plug-in
                 _check_constructor(part, cls)
                 self._add(part)
@@ -220,6 +223,15 @@ def _checked(constructor: Callable[..., None], rules: Mapping[str, Rule]) -> Cal
     return construct
 
 
+def _with_parameters(text: str, rules: Mapping[str, Rule]) -> str:
+    """The docstring of a class, with its settings as the section Parameters, before the examples."""
+    about, heading, examples = inspect.cleandoc(text).partition("Examples\n--------")
+    if not rules or "Parameters\n---" in about:
+        return text
+    parameters = "\n".join(f"{name} : {rule.kind.__name__}\n    {rule.help}" for name, rule in rules.items())
+    return f"{about.rstrip()}\n\nParameters\n----------\n{parameters}\n\n{heading}{examples}".rstrip() + "\n"
+
+
 def _is_constant(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple | dict)
 
@@ -237,10 +249,14 @@ def _rule(annotation: Any, default: Any) -> Rule | None:
 def _read(kind: str, home: str) -> Iterator[Part]:
     """Yield the registered classes of a package's files, or of one module, in the order of files and lines."""
     classes: dict[str, tuple[str, ast.ClassDef]] = {}
+    names: dict[str, Any] = dict(NAMES)
     for module, path in _files(home):
         for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                classes[node.name] = module, node
+            match node:
+                case ast.ClassDef():
+                    classes[node.name] = module, node
+                case ast.Assign(targets=[ast.Name(id=alias)]) if "Setting(" in (text := ast.unparse(node.value)):
+                    names[alias] = eval(text, names.copy())  # our own source file
     for class_name, (module, node) in classes.items():
         for decorator in node.decorator_list:
             match decorator:
@@ -250,7 +266,7 @@ def _read(kind: str, home: str) -> Iterator[Part]:
                 ) if registry == f"{kind}s":
                     lineage = list(_lineage(node, {name: each for name, (_, each) in classes.items()}))
                     constants = {key: value for each in reversed(lineage) for key, value in _constants(each)}
-                    yield Part(kind, name, module, class_name, _signature(lineage), constants)
+                    yield Part(kind, name, module, class_name, _signature(lineage, names), constants)
 
 
 def _files(home: str) -> Iterator[tuple[str, Path]]:
@@ -274,24 +290,24 @@ def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterato
             yield from _lineage(classes[base.id], classes)
 
 
-def _signature(lineage: list[ast.ClassDef]) -> dict[str, Rule]:
-    """Return the settings of the nearest constructor."""
+def _signature(lineage: list[ast.ClassDef], names: Mapping[str, Any]) -> dict[str, Rule]:
+    """Return the settings of the nearest constructor, whose annotations consist of these names."""
     for node in lineage:
         for member in node.body:
             if isinstance(member, ast.FunctionDef) and member.name == "__init__":
-                return dict(_settings(member.args))
+                return dict(_settings(member.args, names))
     return {}
 
 
-def _settings(arguments: ast.arguments) -> Iterator[tuple[str, Rule]]:
+def _settings(arguments: ast.arguments, names: Mapping[str, Any]) -> Iterator[tuple[str, Rule]]:
     positional = arguments.posonlyargs + arguments.args
     missing = [None] * (len(positional) - len(arguments.defaults))
     pairs = [*zip(positional, [*missing, *arguments.defaults], strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
-        if default is not None and argument.annotation is not None and "Setting(" in ast.unparse(argument.annotation):
-            annotation = eval(ast.unparse(argument.annotation), NAMES.copy())  # our own source file
-            rule = _rule(annotation, ast.literal_eval(default))
+        text = "" if default is None or argument.annotation is None else ast.unparse(argument.annotation)
+        if "Setting(" in text or text in names.keys() - NAMES.keys():
+            rule = _rule(eval(text, dict(names)), ast.literal_eval(default or ""))
             assert rule is not None
             yield argument.arg, rule
 

@@ -219,7 +219,7 @@ def test_ctrl_c_in_a_grid_search_stops_all_of_it(monkeypatch):
     interrupted_after(monkeypatch, 2)
     estimator = DisentangledVAE("vae", "quick", 50, settings={"width": 4}, machine=QUIET)
     search = GridSearchCV(estimator, {"random_state": [0, 1]}, cv=2, scoring=lambda model, images: 0.0)
-    with pytest.raises(KeyboardInterrupt, match="nothing kept; with out=FOLDER it could have gone on"):
+    with pytest.raises(KeyboardInterrupt, match="nothing kept; with out=FOLDER it could be resumed"):
         search.fit(np.zeros((8, 16, 16), np.uint8))
 
 

@@ -11,7 +11,7 @@ from lddr.errors import UserError
 from lddr.hardware import Machine
 from lddr.runs import tracking as trackers
 from lddr.runs.folder import RunFolder
-from lddr.runs.index import flat_settings
+from lddr.runs.index import flat_scores, flat_settings
 from lddr.runs.loop import Stopped
 from lddr.runs.run import run
 from lddr.sweeps import cluster as worker
@@ -123,7 +123,7 @@ def test_a_run_that_goes_on_is_the_same_for_the_tracker(service, plain, tmp_path
     assert service.begun[0][1] == flat_settings(CONFIG.as_dict())
     (first, nothing, stopped), (last, scores, finished) = service.ended
     assert (first, nothing, stopped, last, finished) == (18, {}, False, 32, True)
-    assert scores == {f"final/{name}": value for name, value in folder.scores["training"].items()}
+    assert scores == {f"final/{name}": value for name, value in flat_scores(folder.scores).items()}
     assert same(folder, plain)
 
 

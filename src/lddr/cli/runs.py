@@ -11,7 +11,7 @@ from tyro.extras import SubcommandApp
 from lddr import console
 from lddr.cli.app import LEFT_OUT, Columns, Conditions, Folder, Roots, RunName, Whole, app, listed
 from lddr.errors import UserError
-from lddr.runs.index import Run, Value, find_run, flat_settings, gather
+from lddr.runs.index import Run, Value, code_rows, find_run, flat_settings, gather
 from lddr.runs.tables import check_columns, known_columns, matching, ordered, print_runs, shown
 
 runs = SubcommandApp()
@@ -71,6 +71,7 @@ def show(run: RunName, root: Folder = Path("runs")) -> None:
     _add_rows(table, {"folder": str(found.folder), "state": _state(found), "dataset": found.value("dataset")})
     _add_section(table, "settings that differ from the defaults", _unusual(found) or {"none": ""})
     _add_section(table, "scores", found.scores or {"none": "yet"})
+    _add_section(table, "codes used by each latent", code_rows(found))
     _add_section(table, "undefined scores", found.files.undefined)
     console.show(table)
 

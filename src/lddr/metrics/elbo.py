@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -97,13 +97,14 @@ def bounds(
     draws: int = DRAWS,
     sampling: Sampling = "training",
     progress: Progress | None = None,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Return scores of a model after `steps` of training, in nats per image; the seed decides images and noise.
 
     "elbo" is that of samples, "elbo_noiseless" = -reconstruction - KL that of codes without noise, as in the
     straight-through gap. "mean_picture" is the reconstruction error of the mean of these images, and "explained" the
     share of what it costs more than a perfect copy that this model saves: 0 for a model that has learned nothing, 1
     for a perfect copy. "active_latents" encode something, "saturated_latents" give all images the same category.
+    Discrete models also have "codes": `lddr.training.collapse.code_usage`.
     """
     import torch
 
@@ -142,6 +143,7 @@ def bounds(
         "explained": (trivial - reconstruction) / contrast if contrast else 0.0,
         "active_latents": use.active,
         "saturated_latents": use.saturated,
+        **({"codes": use.codes} if use.codes else {}),
     }
 
 

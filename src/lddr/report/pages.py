@@ -32,7 +32,7 @@ from lddr.report.reproduce import compare_command, report_command, run_commands,
 from lddr.report.style import dataset_title, method_title, model_title, rendered_as
 from lddr.report.traversals import LoadedRun, animation
 from lddr.runs.folder import is_shipped
-from lddr.runs.index import TRAINING_SCORES, Run, Value, gather
+from lddr.runs.index import TRAINING_SCORES, Run, Value, code_rows, gather
 from lddr.runs.tables import default_columns, matching, shown
 
 if TYPE_CHECKING:
@@ -154,8 +154,9 @@ def write_card(run: Run, out: Path | None = None, dataset: Dataset | None = None
     undefined = {
         name: str(entry.get("reason")) for name, entry in run.files.metrics.items() if entry.get("score") is None
     }
+    facts = facts_card("Scores without a value", undefined) + facts_card("Codes used by each latent", code_rows(run))
     sections = [
-        Section("Scores", _scores_card([run], ["Value"]) + facts_card("Scores without a value", undefined)),
+        Section("Scores", _scores_card([run], ["Value"]) + facts),
         Section("Figures", html.gallery(pictures)),
         Section("What is missing", html.missing_card(missing)),
         Section("Settings", table_card(setting_table([run], ["Value"]), downloads=False)),
