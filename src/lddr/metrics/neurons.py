@@ -133,7 +133,7 @@ def nk(
     """Drop of an MLP's test accuracy if the latent of the factor is removed, mean over the factors that vary.
 
     Mahon et al. (2024). Latents are matched with factors as for `snc`. The drop is at most 1 - chance, about 0 if other
-    latents encode the factor, too, and may fall below 0 by chance. The MLP is scikit-learn's, with the authors' hidden
+    latents encode the factor, too, and noise can bring it below 0. The MLP is scikit-learn's, with the authors' hidden
     layer, Adam and batches of 4,096; their decay of the learning rate is left out, and codes are standardised.
 
     Parameters
