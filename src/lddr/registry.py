@@ -16,10 +16,15 @@ PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with co
 class Registry(Generic[T]):
     """Things of one kind by name; the `homes`, modules or packages, are imported at the first look-up."""
 
-    def __init__(self, kind: str, homes: tuple[str, ...], admit: Callable[[str, T], None] | None = None) -> None:
-        """`admit` is called with each name and thing before it is known, and raises what speaks against it."""
+    def __init__(
+        self, kind: str, homes: tuple[str, ...], admit: Callable[[str, T], None] | None = None, or_else: str = ""
+    ) -> None:
+        """`admit` is called with each name and thing before it is known, and raises what speaks against it.
+
+        `or_else` ends the error about an unknown name: what a user may give instead.
+        """
         self.kind = kind
-        self._homes, self._admit = homes, admit
+        self._homes, self._admit, self._or_else = homes, admit, or_else
         self._things: dict[str, T] = {}
         self._retired: dict[str, str] = {}
         self._filled = False
@@ -67,7 +72,9 @@ class Registry(Generic[T]):
         if name in self._retired and name not in things:
             raise UserError(f"the {self.kind} {name!r} is no more; use {self._retired[name]!r} in its place")
         if name not in things:
-            raise UserError(f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}")
+            raise UserError(
+                f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}{self._or_else}"
+            )
         return things[name]
 
     def __contains__(self, name: object) -> bool:

@@ -23,7 +23,7 @@ from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.data.load import as_dataset, is_path
 from lddr.errors import UserError
 from lddr.files import in_one_line, named
-from lddr.metrics.information import checked
+from lddr.metrics.information import check_orientation, checked
 from lddr.metrics.metric import (
     Draws,
     EncodedImages,
@@ -261,9 +261,8 @@ def _score_samples(
             entry |= {"factors_left_out": left_out} if left_out else {}
             entry |= few_labels if entry["score"] is not None else {}
         entries[metric.name] = entry
-        if keep is not None:  # before it is shown: a printed score is not lost if the next metric is interrupted
+        if keep is not None:  # now: it is not lost if the next metric is interrupted
             keep({metric.name: entry})
-        bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
@@ -470,6 +469,7 @@ def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
             raise UserError(f"there is no array 'codes', only: {names}; {HOW}")
         if codes.ndim != 2 or codes.dtype.kind in TEXT_KINDS or not codes.size:
             raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
+        check_orientation(codes.shape, len(np.atleast_1d(found.get("factors", codes))))
         return codes, factor_table(columns_of_arrays(found, len(codes), "samples"), len(codes))
 
 
