@@ -1,6 +1,7 @@
 """The page of all commands, from the parser that reads them."""
 
 import re
+from inspect import cleandoc
 
 import click
 
@@ -20,11 +21,11 @@ def text() -> str:
 
 def _section(name: str, command: click.Command) -> str:
     context = click.Context(command, show_default=True)
-    records = [each.get_help_record(context) for each in command.get_params(context) if each.name != "help"]
+    records = [each.get_help_record(context) for each in command.get_params(context) if "--help" not in each.opts]
     rows = ["| argument | what it does |", "| --- | --- |", *(_row(*record) for record in records if record)]
-    return "\n".join([f"## `{name}`", command.help or "", "", *(rows if records else []), ""])
+    return "\n".join([f"## `{name}`", cleandoc(command.help or ""), "", *(rows if records else []), ""])
 
 
 def _row(name: str, about: str) -> str:
-    about = re.sub(r"\s*\[default: (.+)\]$", r" Default: `\1`.", about).replace("|", "\\|")
+    about = re.sub(r"\s*\[default: (.+)\]$", r" Default: `\1`.", about)
     return f"| `{name}` | {about} |"

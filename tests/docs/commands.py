@@ -25,7 +25,7 @@ def check_in_sentence(words: list[str]) -> None:
     try:
         check(words)
     except UserError:
-        name, command, rest = _found(app, words[1:])
+        _, command, rest = _found(app, words[1:])
         known = {
             flag for each in command.get_params(click.Context(command)) for flag in each.opts + each.secondary_opts
         }

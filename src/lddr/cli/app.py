@@ -141,7 +141,7 @@ def sentence(error: click.UsageError) -> str:
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
         "show_default": True,
-        "token_normalize_func": lambda word: word.replace("_", "-") if word.startswith("--") else word,
+        "token_normalize_func": lambda word: word.replace("_", "-"),
     },
 )
 def app() -> None:
@@ -168,6 +168,11 @@ def argument(name: str, metavar: str, **given: Any) -> Callable:
 
 def flag(name: str, help: str, **given: Any) -> Callable:  # noqa: A002
     return option(name, is_flag=True, help=help, **given)
+
+
+def choice(*names: str) -> Any:
+    """Return the type and the metavar of an option with these values."""
+    return {"type": click.Choice(names), "metavar": f"{{{','.join(names)}}}"}
 
 
 FILE = click.Path(path_type=Path)

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from lddr.cli.app import DATASET, argument, flag, group, markdown, option, out_file
+from lddr.cli.app import DATASET, argument, choice, flag, group, markdown, option, out_file
 from lddr.console import counted
 from lddr.data import FITS
 from lddr.errors import UserError
@@ -76,7 +74,7 @@ def _here(kind: type["Dataset"]) -> str:
 @out_file("Where to write the picture.  [default: NAME.png]")
 @option("--seed", type=int, default=0, help="Which random images to show.")
 @option("--resolution", metavar="PIXELS", help="Pixels per side, or HEIGHTxWIDTH such as 48x96.")
-@option("--fit", type=click.Choice(FITS), default=FITS[0], help="How your own pictures get another aspect ratio.")
+@option("--fit", **choice(*FITS), default=FITS[0], help="How your own pictures get another aspect ratio.")
 @option(
     "--background",
     metavar="COLOUR",

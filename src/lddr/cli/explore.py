@@ -40,7 +40,7 @@ def explore(
     device: str,
     open_browser: bool,
 ) -> None:
-    """Explore trained models in the browser: move latents, compare models."""
+    """Explore trained models in the browser."""
     from lddr.explorer.guard import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 

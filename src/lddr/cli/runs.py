@@ -113,9 +113,6 @@ def show(run: str, folder: Path, out: Path | None) -> None:
 
     found = find_run(run, folder)
     _print_run(found)
-    if found.state == "training":
-        console.say("its page can be made when it is finished")
-        return
     check_installed("torch", "safetensors")
     from lddr.report.pages import write_card
 

@@ -5,9 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from lddr.cli.app import FILE, app, argument, device, flag, folders, listed, markdown, option, out_file, runs_in
+from lddr.cli.app import FILE, app, argument, choice, device, flag, folders, listed, markdown, option, out_file, runs_in
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def metric_options(seed: str) -> Callable:
         ),
         option(
             "--dci",
-            type=click.Choice(["published", "fast"]),
+            **choice("published", "fast"),
             default="published",
             help="DCI's gradient boosting: the published one, or one on pre-sorted codes, nine times as fast.",
         ),
@@ -86,7 +84,7 @@ def metric_options(seed: str) -> Callable:
 @metric_options("which images are sampled")
 @option(
     "--gap",
-    type=click.Choice(["paper", "authors"]),
+    **choice("paper", "authors"),
     default="paper",
     help="The straight-through gap of the ELBO, or of the training loss as in the authors' code.",
 )

@@ -4,10 +4,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from lddr import console
-from lddr.cli.app import DATASET, app, argument, checkpoint_seconds, flag, option, out_folder, quiet, track, where
+from lddr.cli.app import (
+    DATASET,
+    app,
+    argument,
+    checkpoint_seconds,
+    choice,
+    flag,
+    option,
+    out_folder,
+    quiet,
+    track,
+    where,
+)
 from lddr.console import counted
 from lddr.errors import UserError
 
@@ -23,7 +33,7 @@ WIDEST = 1000  # characters of a table: wrapped lines are better than truncated 
 @argument("study", "STUDY", help="A shipped study (circles, unregularized, …) or the path of a .toml file.")
 @option(
     "--preset",
-    type=click.Choice(["paper", "quick"]),
+    **choice("paper", "quick"),
     default="paper",
     help="paper for the full study, or quick for the smaller one that its [quick] table describes.",
 )
@@ -70,7 +80,7 @@ def sweep(
         from lddr.sweeps.progress import estimate
 
         keep_freed_memory()  # as in the workers
-        print_estimate(estimate(chosen, out))
+        _print_estimate(estimate(chosen, out))
         return
     if address is None:
         _check_that_images_are_here(chosen)
@@ -118,7 +128,7 @@ def print_scores(study: "Study", out: Path) -> None:
     console.show(table, width=WIDEST)
 
 
-def print_estimate(estimate: "Estimate") -> None:
+def _print_estimate(estimate: "Estimate") -> None:
     """Print how many runs are done, how many are left, and what they cost."""
     table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
     for share in estimate.shares:
