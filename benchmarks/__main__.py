@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from lddr.cli.app import Commands, option, out_file, threads
+from lddr.cli.app import Commands, flag, option, out_file, threads
 from lddr.hardware import check_threads
 
 app = Commands("benchmarks")
@@ -40,6 +40,20 @@ def metrics(threads: int, out: Path | None) -> None:
 
     check_threads(threads)
     run_bench(threads, out)
+
+
+@app.command()
+@option("--steps", type=int, help="Steps in each repeat.  [default: 5 on the CPU, 200 elsewhere]")
+@threads
+@option("--device", default="cpu", metavar="NAME", help="cpu, cuda, mps, or auto for the best there is.")
+@flag("--compile", "Also measure ours compiled, as with `lddr train --compile`.")
+@out
+def train(steps: int | None, threads: int, device: str, compile: bool, out: Path | None) -> None:  # noqa: A002
+    """Training steps, ours in fp32 and bf16, compared with plain PyTorch and with the limit of the device."""
+    from benchmarks.train import run_bench
+
+    check_threads(threads)
+    run_bench(steps, threads, out, device, compile)
 
 
 OTHERS = {

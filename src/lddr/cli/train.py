@@ -326,7 +326,7 @@ bench = group("bench", "Measure how fast this machine trains.")
 @flag("--compile", "Also measure compiled networks, as with `lddr train --compile`.")
 @out_file("Also write the table as JSON here.")
 def bench_train(steps: int | None, threads: int, device: str, compile: bool, out: Path | None) -> None:  # noqa: A002
-    """Time training steps in fp32 and bf16, compared with plain PyTorch and the device's limit."""
+    """Time training steps of the paper's networks, and estimate how long a run takes."""
     from lddr.bench import run_train
     from lddr.hardware import check_threads
 
