@@ -24,7 +24,7 @@ class Networks(Settings):
 
     width: int = setting(32, "Channels of the first convolution; all others follow.", at_least=1)
     kernels: tuple[int, ...] = setting(
-        (4, 4, 4, 4), "Of the encoder's four convolutions; 4,4,2,2 is what the authors' code has.", at_least=2
+        (4, 4, 4, 4), "Kernel sizes of the encoder's four convolutions; the authors' code has 4,4,2,2.", at_least=2
     )
     depth: int = setting(1, "Residual blocks per level, for networks that have them.", at_least=1)
     encoder: str = setting("convolution", "Network that encodes images; convolution is the paper's.")
@@ -33,12 +33,10 @@ class Networks(Settings):
     )
     initialiser: str = setting(
         "truncated",
-        "How the weights begin: the authors' truncated normal, or torch's uniform.",
+        "Initial weights: the authors' truncated normal, or torch's uniform.",
         choices=("truncated", "uniform"),
     )
-    mean_bias: bool = setting(
-        False, "Initialise the decoder's output bias to the mean image brightness, so that no latent has to learn it."
-    )
+    mean_bias: bool = setting(False, "Initialise the decoder's output bias to the mean image brightness.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,20 +47,18 @@ class Networks(Settings):
 class Training(Settings):
     """Settings of the optimisation; the paper's are the defaults."""
 
-    seed: int = setting(0, "Decides the weights, the batches and the noise.", at_least=0)
-    steps: int = setting(300_000, "Training steps; schedules are stretched over them.", at_least=1)
+    seed: int = setting(0, "Seed of the initial weights, the batches and the noise.", at_least=0)
+    steps: int = setting(300_000, "Training steps; schedules span all of them.", at_least=1)
     batch_size: int = setting(64, "Images per step.", at_least=1)
-    learning_rate: float = setting(1e-4, "Adam's.", above=0)
-    schedule: str = setting(
-        "constant", "Of the learning rate; cosine brings it down to 0 at the end.", choices=("constant", "cosine")
-    )
+    learning_rate: float = setting(1e-4, "Learning rate of Adam.", above=0)
+    schedule: str = setting("constant", "Learning-rate schedule; cosine decays to 0.", choices=("constant", "cosine"))
     schedule_steps: int = setting(
         0,
-        "Steps in which a cosine schedule falls to 0, after which it rises again as torch's does; 0 for all steps.",
+        "Steps after which a cosine schedule reaches 0 and rises again, as torch's does (0: all steps).",
         at_least=0,
     )
-    weight_decay: float = setting(0.0, "AdamW's, on weights and not on biases.", at_least=0)
-    clip: float = setting(0.0, "The largest value that an element of a gradient may have; 0 for any.", at_least=0)
+    weight_decay: float = setting(0.0, "Weight decay of AdamW, on weights and not on biases.", at_least=0)
+    clip: float = setting(0.0, "Clip each gradient element to this value (0 turns clipping off).", at_least=0)
     clip_of: str = setting(
         "all",
         "Clip all gradients, or only those of weights and not of biases and latent values.",

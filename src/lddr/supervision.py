@@ -33,7 +33,7 @@ class Supervision(Settings):
     risk_of: str = setting(
         "batch",
         "What the weight multiplies: the sum over the labelled batch, as in disentanglement_lib, or the loss of one "
-        "labelled image, as in the paper's equation, with which small weights have hardly any effect.",
+        "labelled image, as in the paper's equation, with which small weights have almost no effect.",
         choices=("batch", "image"),
     )
     label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
