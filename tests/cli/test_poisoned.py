@@ -145,7 +145,7 @@ def test_lists_scores_and_choices_of_a_poisoned_run(runs, poison, capsys, monkey
     assert "open page.html" in answer(capsys, "show", ill)
     answer(capsys, "runs", "diff", ill, runs / "healthy")
     assert re.search("runs ranked|cannot be ranked together", answer(capsys, "select", runs))
-    assert "written to scores.json" in answer(capsys, "evaluate", runs, "--metrics", "mig")
+    assert "kept in scores.json" in answer(capsys, "evaluate", runs, "--metrics", "mig")
     answer(capsys, "evaluate", ill, "--metrics", "mig", "--force")
     for path in (ill, ill / "scores.json", ill / "model.safetensors"):
         assert answer(capsys, "score", path).startswith("lddr: ")
@@ -166,7 +166,7 @@ def test_one_run_that_cannot_be_scored_does_not_hold_up_the_others(runs, poison,
     assert stopped.value.code == 1
     assert "lddr: 1 of 3 runs could not be scored, for the reasons above" in said.err
     assert len([line for line in said.err.splitlines() if line.startswith("lddr: ")]) == 2
-    assert "written to scores.json" in said.out
+    assert "kept in scores.json" in said.out
     kept = {name: json.loads((runs / name / "scores.json").read_text()) for name in ("healthy", "other", "ill")}
     bins = {name: scores["metrics"]["mig"]["settings"]["num_bins"] for name, scores in kept.items()}
     assert bins == {"healthy": 7, "other": 7, "ill": 20}

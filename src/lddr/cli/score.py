@@ -148,7 +148,7 @@ def evaluate(
     elif found:
         _show({folder.name: entries for folder, entries in found.items()}, metrics)
     if found:
-        print(f"written to scores.json of {'the run' if len(found) == 1 else 'each run'}")
+        print(f"kept in scores.json of {'the run' if len(found) == 1 else 'each run'}")
     if failed := len(runs) - len(found):
         say(f"{failed} of {counted(len(runs), 'run')} could not be scored, for the reasons above")
         sys.exit(1)
@@ -180,11 +180,11 @@ def score(
         check_writable(out.parent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewSamplesWarning)  # the note is printed below
-        entries = score_codes(*read_codes(codes[0]), metrics, settings=settings, **options)
+        entries = score_codes(*read_codes(codes[0]), metrics, settings=settings, announce=False, **options)
     _show({codes[0].name: entries}, metrics)
     if out is not None:
         write_json(out, entries)
-        print(f"written to {out}")
+        print(f"kept in {out}")
 
 
 def metric_names(given: str, paths: Sequence[Path]) -> str:

@@ -162,6 +162,7 @@ def score_codes(
     bins: int | None = None,
     bootstrap: int = 0,
     quiet: bool = False,
+    announce: bool = True,
 ) -> Entries:
     """Score codes from any source against factors; metrics that need more than codes report it as the reason.
 
@@ -177,6 +178,8 @@ def score_codes(
         unknown value are left out where factors are needed.
     names, settings, seed, jobs, bins, bootstrap, quiet
         As for `lddr.evaluate`.
+    announce : bool
+        Whether to print each score as it arrives, too.
 
     Returns
     -------
@@ -199,7 +202,8 @@ def score_codes(
     encoded = EncodedImages(space, np.arange(space.size), values)
     plan = plan_samples(space, chosen, options.seed, is_table=True)
     with TaskBars(quiet) as bars, parallel_jobs(jobs):
-        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, _few_labels_note(space, "samples"))
+        few = _few_labels_note(space, "samples")
+        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, few, announce=announce)
     _warn_of_few_samples(entries)
     return entries
 
@@ -235,6 +239,7 @@ def _score_samples(
     few_labels: dict[str, Any],
     model: "tuple[Trained, Dataset, int] | None" = None,
     keep: Callable[[Entries], object] | None = None,
+    announce: bool = True,
 ) -> Entries:
     """Return every metric's result as plain values with all settings, or why it has none; quick metrics come first.
 
@@ -261,8 +266,10 @@ def _score_samples(
             entry |= {"factors_left_out": left_out} if left_out else {}
             entry |= few_labels if entry["score"] is not None else {}
         entries[metric.name] = entry
-        if keep is not None:  # now: it is not lost if the next metric is interrupted
+        if keep is not None:  # before it is shown: a printed score is not lost if the next metric is interrupted
             keep({metric.name: entry})
+        if announce:
+            bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
