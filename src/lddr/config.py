@@ -35,7 +35,7 @@ class Networks(Settings):
     )
     initialiser: str = setting(
         "truncated",
-        "Distribution of the initial weights: the authors' truncated normal, or torch's uniform.",
+        "Initial weights: the authors' truncated normal, or torch's uniform.",
         choices=("truncated", "uniform"),
     )
     mean_bias: bool = setting(False, "Initialise the decoder's output bias to the mean image brightness.")
@@ -50,18 +50,16 @@ class Training(Settings):
     """Settings of the optimisation; the paper's are the defaults."""
 
     seed: int = setting(0, "Seed of the initial weights, the batches and the noise.", at_least=0)
-    steps: int = setting(300_000, "Training steps; schedules are stretched over them.", at_least=1)
+    steps: int = setting(300_000, "Training steps; schedules span all of them.", at_least=1)
     batch_size: int = setting(64, "Images per step.", at_least=1)
     learning_rate: float = setting(1e-4, "Learning rate of Adam.", above=0)
-    schedule: str = setting(
-        "constant", "Schedule of the learning rate; cosine decays it to 0 at the end.", choices=("constant", "cosine")
-    )
+    schedule: str = setting("constant", "Learning-rate schedule; cosine decays to 0.", choices=("constant", "cosine"))
     schedule_steps: int = setting(
         0,
-        "Steps in which a cosine schedule decays to 0, after which it rises again as torch's does (0 means all steps).",
+        "Steps after which a cosine schedule reaches 0 and rises again, as torch's does (0: all steps).",
         at_least=0,
     )
-    weight_decay: float = setting(0.0, "Weight decay of AdamW, for weights and not for biases.", at_least=0)
+    weight_decay: float = setting(0.0, "Weight decay of AdamW, on weights and not on biases.", at_least=0)
     clip: float = setting(0.0, "Clip each gradient element to this value (0 turns clipping off).", at_least=0)
     clip_of: str = setting(
         "all",

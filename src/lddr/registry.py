@@ -16,8 +16,9 @@ PLUGINS = "LDDR_PLUGINS"  # modules that register a user's own parts, separated 
 class Registry(Generic[T]):
     """Things of one kind by name; the `homes`, modules or packages, are imported at the first look-up."""
 
-    def __init__(self, kind: str, homes: tuple[str, ...]) -> None:
-        self.kind, self._homes = kind, homes
+    def __init__(self, kind: str, homes: tuple[str, ...], or_else: str = "") -> None:
+        """`or_else` ends the error about an unknown name: what a user may give instead."""
+        self.kind, self._homes, self._or_else = kind, homes, or_else
         self._things: dict[str, T] = {}
         self._retired: dict[str, str] = {}
         self._filled = False
@@ -63,7 +64,9 @@ class Registry(Generic[T]):
         if name in self._retired and name not in things:
             raise UserError(f"the {self.kind} {name!r} is no more; use {self._retired[name]!r} in its place")
         if name not in things:
-            raise UserError(f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}")
+            raise UserError(
+                f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}{self._or_else}"
+            )
         return things[name]
 
     def __contains__(self, name: object) -> bool:

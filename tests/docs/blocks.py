@@ -54,6 +54,6 @@ def blocks(page: str) -> list[Block]:
 
 
 def inline_commands(page: str) -> list[list[str]]:
-    """The commands in the text itself: `lddr sweep circles --scale quick`."""
+    """The commands in the text itself: `lddr sweep circles --preset quick`."""
     spans = _INLINE.findall(_FENCE.sub("", pages()[page]))
     return [shlex.split(" ".join(span.split())) for span in spans if "--" in span and "|" not in span]

@@ -207,7 +207,7 @@ def test_a_reason_is_kept_like_a_score(folder_of):
     ("arguments", "message"),
     [
         (["evaluate", "nowhere"], "there is no folder nowhere"),
-        (["evaluate", "EMPTY"], "there is no finished run"),
+        (["evaluate", "EMPTY"], "there are no runs in"),
         (["evaluate", "RUN", "--metrics", "migg"], "did you mean 'mig'"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.bins=3"], "mig has no setting 'bins'"),
         (["evaluate", "RUN", "--metrics", "gap", "--set", "gap.variant=author"], "must be one of paper, authors, not"),

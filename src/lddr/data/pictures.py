@@ -322,7 +322,8 @@ def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile
     """Return the pictures at a path, with nothing but headers read."""
     if not os.path.exists(path):  # noqa: PTH110 (takes any name)
         raise UserError(
-            f"{path} does not exist; give a folder of images, an .npz or .npy file, or a name of lddr data list"
+            f"{os.path.abspath(path)} does not exist; "  # noqa: PTH100
+            "give a folder of images, an .npz or .npy file, or a name of lddr data list"
         )
     if path.is_dir():
         return PictureFolder(path, is_legacy)

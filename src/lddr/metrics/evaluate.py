@@ -23,7 +23,7 @@ from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.data.load import as_dataset, is_path
 from lddr.errors import UserError
 from lddr.files import in_one_line, named
-from lddr.metrics.information import checked
+from lddr.metrics.information import check_orientation, checked
 from lddr.metrics.metric import (
     Draws,
     EncodedImages,
@@ -168,6 +168,7 @@ def score_codes(
     bins: int | None = None,
     bootstrap: int = 0,
     quiet: bool = False,
+    announce: bool = True,
 ) -> Entries:
     """Score codes from any source against factors; metrics that need more than codes report it as the reason.
 
@@ -183,6 +184,8 @@ def score_codes(
         unknown value are left out where factors are needed.
     names, settings, seed, jobs, bins, bootstrap, quiet
         As for `lddr.evaluate`.
+    announce : bool
+        Whether to print each score as it arrives, too.
 
     Returns
     -------
@@ -205,7 +208,8 @@ def score_codes(
     encoded = EncodedImages(space, np.arange(space.size), values)
     plan = plan_samples(space, chosen, options.seed, is_table=True)
     with TaskBars(quiet) as bars, parallel_jobs(jobs):
-        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, _few_labels_note(space, "samples"))
+        few = _few_labels_note(space, "samples")
+        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, few, announce=announce)
     _warn_of_few_samples(entries)
     return entries
 
@@ -241,6 +245,7 @@ def _score_samples(
     few_labels: dict[str, Any],
     model: "tuple[Trained, Dataset, int] | None" = None,
     keep: Callable[[Entries], object] | None = None,
+    announce: bool = True,
 ) -> Entries:
     """Return every metric's result as plain values with all settings, or why it has none; quick metrics come first.
 
@@ -269,7 +274,8 @@ def _score_samples(
         entries[metric.name] = entry
         if keep is not None:  # before it is shown: a printed score is not lost if the next metric is interrupted
             keep({metric.name: entry})
-        bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
+        if announce:
+            bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
@@ -473,6 +479,7 @@ def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
             raise UserError(f"there is no array 'codes', only: {names}; {HOW}")
         if codes.ndim != 2 or codes.dtype.kind in TEXT_KINDS or not codes.size:
             raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
+        check_orientation(codes.shape, len(np.atleast_1d(found.get("factors", codes))))
         return codes, factor_table(columns_of_arrays(found, len(codes), "samples"), len(codes))
 
 

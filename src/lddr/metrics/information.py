@@ -25,6 +25,7 @@ def as_floats(codes: ArrayLike) -> Floats:
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
     """Return codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
     values, truth = as_floats(codes), as_array(factors)
+    check_orientation(values.shape, len(truth) if truth.ndim else 0)
     if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not values.size:
         raise UserError(
             f"expected codes (samples, latents) and factors (samples, factors), got {values.shape}, {truth.shape}"
@@ -38,6 +39,12 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
             f"factors must be whole numbers, and these {truth.dtype} are not; give the numbers of their values"
         )
     return values, truth.astype(np.int64)
+
+
+def check_orientation(shape: tuple[int, ...], samples: int) -> None:
+    """Refuse codes (latents, samples) of as many samples as there are rows of factors."""
+    if len(shape) == 2 and shape[0] != samples == shape[1]:
+        raise UserError(f"codes of shape {shape} have a row per latent, and there are {samples} samples; give codes.T")
 
 
 def in_column(values: ArrayLike) -> NDArray:
