@@ -1,6 +1,9 @@
-"""Draw the gallery again: python docs/gallery/draw.py CIRCLES-RUNS RUN MASKED-RUN [FIGURE…]
+"""Draw the gallery again.
 
-CIRCLES-RUNS are those of study.toml, RUN is any model, MASKED-RUN a semi-supervised one.
+python docs/gallery/draw.py
+    the figures of scores, from the tables below results/
+python docs/gallery/draw.py CIRCLES-RUNS RUN MASKED-RUN [FIGURE…]
+    the others: CIRCLES-RUNS are those of study.toml, RUN is any model, MASKED-RUN a semi-supervised one
 """
 
 import sys
@@ -16,17 +19,38 @@ from lddr.report.groups import Group, collect
 from lddr.report.style import rendered
 from lddr.report.traversals import LoadedRun, animation
 from lddr.runs.index import list_runs
+from lddr_paper.results.tables import read_runs
 
 HERE = Path(__file__).parent
 DRAWINGS = ("circles.png", "circles-vae.png", "circles-dvae.png", "metrics.png")
+FROM_TABLES = {  # figure → the studies below results/ that it is drawn from
+    "metrics": ("families",),
+    "mig": ("families", "penalties"),
+    "selectors": ("families",),
+    "selectors-combined": ("families", "penalties"),
+    "efficiency": ("efficiency",),
+    "semi-supervised": ("labels",),
+}
 PICTURES = ("run-traversals.png", "run-reconstructions.png")
 DPI = {"traversals": 80}
 
 
+def draw_from_tables() -> None:
+    """Draw the figures of scores."""
+    for name, studies in FROM_TABLES.items():
+        runs = read_runs(*studies)
+        groups = [
+            Group(dataset, tuple(run for run in runs if run.value("dataset") == dataset), {"dataset": dataset})
+            for dataset in ("dsprites", "rooms")
+        ]
+        drawn = figures[name].make([group for group in groups if group.runs])
+        _write(f"{name}.png", rendered(drawn.figure, dpi=110))
+
+
 def draw(circles: Sequence[Group], masked: Sequence[Group], run: LoadedRun, wanted: Sequence[str]) -> None:
-    """Every picture of the gallery, or the wanted ones."""
+    """Draw every other picture of the gallery, or the wanted ones."""
     for figure in figures.in_order():
-        if not wanted or figure.name in wanted:
+        if figure.name not in FROM_TABLES and (not wanted or figure.name in wanted):
             groups = masked if figure.name == "traversals" else circles
             _write(f"{figure.name}.png", rendered(figure.make(groups).figure, dpi=110))
     for card in card_figures.in_order():
@@ -55,5 +79,8 @@ def _write(name: str, content: bytes) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        draw_from_tables()
+        sys.exit()
     circles, masked = (collect(list_runs(folder)).main for folder in (sys.argv[1], sys.argv[3]))
     draw(circles, masked, LoadedRun(list_runs(sys.argv[2])[0]), sys.argv[4:])

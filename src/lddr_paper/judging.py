@@ -156,7 +156,9 @@ class Measured:
 
     @property
     def count(self) -> str:
-        return " and ".join(str(len(some)) for some in self.runs)
+        """The numbers of runs, as in "5, 5 and 10"."""
+        *others, last = (str(len(some)) for some in self.runs)
+        return f"{', '.join(others)} and {last}" if others else last
 
     @property
     def medians(self) -> list[float]:

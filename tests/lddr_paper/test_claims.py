@@ -4,13 +4,19 @@ import pytest
 from lddr.metrics.metric import UndefinedError
 from lddr.report.exhibits import tables
 from lddr.report.groups import collect
-from lddr_paper import claims
+from lddr_paper import claims, judging
 from lddr_paper.published import DATASETS, QUOTED, paper_mig, paper_results, paper_supervised
 from tests.report.grouped import cell
 
+pytestmark = pytest.mark.usefixtures("few_resamples")
 OVER_PREVIOUS = "FactorDVAE over the previous best, MIG, mean over datasets"
 SELECTION = "Selection over the median FactorDVAE, MIG, mean over datasets"
 WORST = "Selection over the median FactorDVAE, MIG, worst dataset"
+
+
+@pytest.fixture
+def few_resamples(monkeypatch):
+    monkeypatch.setattr(judging, "RESAMPLES", 100)
 
 
 def paper_runs(make_run, datasets):

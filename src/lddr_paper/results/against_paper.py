@@ -53,21 +53,36 @@ def _quartiles(values: Sequence[float]) -> str:
     return f"{middle:.3f} ({low:.3f}–{high:.3f})"
 
 
+def _published(paper: Number | None) -> str:
+    if paper is None:
+        return "–"
+    return f"{paper.value:.3f}" + ("" if paper.low is None else f" ({paper.low:.3f}–{paper.high:.3f})")
+
+
 def compared(runs: Sequence[Run]) -> str:
     """Return median, quartiles and number of runs for each dataset, model and metric, and the paper's."""
     cells = []
-    kinds = sorted({(str(run.value("dataset")), str(run.value("model"))) for run in runs})
-    for dataset, model in sorted(kinds, key=lambda kind: (kind[0], model_order(kind[1]))):
+    types = sorted({(str(run.value("dataset")), str(run.value("model"))) for run in runs})
+    for dataset, model in sorted(types, key=lambda both: (both[0], model_order(both[1]))):
         for metric in SIX_METRICS:
-            values = scores_of(matching(runs, dataset, model), metric)
-            if not values:
-                continue
-            paper, published = paper_number(model, metric, dataset), "–"
-            if paper is not None:
-                published = f"{paper.value:.3f}" + ("" if paper.low is None else f" ({paper.low:.3f}–{paper.high:.3f})")
-            named = dataset_title(dataset), model_title(model), metric_title(metric)
-            cells.append((*named, _quartiles(values), str(len(values)), published, place(median(values), paper)))
-    header = ("dataset", "model", "metric", "median (quartiles)", "runs", "the paper's", "within its quartiles")
+            if values := scores_of(matching(runs, dataset, model), metric):
+                paper = paper_number(model, metric, dataset)
+                named = dataset_title(dataset), model_title(model), metric_title(metric)
+                numbers = _quartiles(values), str(len(values)), _published(paper), place(median(values), paper)
+                cells.append((*named, *numbers))
+    header = ("dataset", "model", "metric", "median (quartiles)", "runs", "the paper's", "its quartiles")
+    return markdown(header, cells)
+
+
+def both_families(runs: Sequence[Run]) -> str:
+    """Return a row for each metric: medians and quartiles of D-VAE and VAE on dSprites, and the paper's."""
+    cells = []
+    for metric in SIX_METRICS:
+        dvae, vae = (scores_of(matching(runs, "dsprites", model), metric) for model in ("dvae", "vae"))
+        paper = paper_number("dvae", metric, "dsprites")
+        own = _quartiles(dvae), _published(paper), place(median(dvae), paper)
+        cells.append((metric_title(metric), *own, _quartiles(vae), _published(paper_number("vae", metric, "dsprites"))))
+    header = ("median (quartiles)", "D-VAE", "the paper's D-VAE", "its quartiles", "VAE", "the paper's VAE")
     return markdown(header, cells)
 
 
@@ -95,7 +110,7 @@ def lead() -> dict[str, str]:
         "lead_minutes": f"{minutes:.0f}",
         "lead_inside": _listed(inside),
         "lead_outside": _listed(outside),
-        "lead_table": compared(runs),
+        "lead_table": both_families(runs),
         "paper_hours": f"{_paper_hours()['plain PyTorch']:.0f}",
     }
 

@@ -30,7 +30,7 @@ def sections() -> dict[str, str]:
     return {
         "discrete_cases": str(len(leads)),
         "discrete_alike": str(len(leads) - len(clear)),
-        "discrete_clear": ", ".join(f"{lead.value:.3f}" for lead in clear) or "none",
+        "discrete_clear": " and ".join(f"{lead.value:.3f}" for lead in clear) or "none",
         "discrete_best": model_title(next(iter(ranks))),
         "discrete_best_rank": f"{mean(next(iter(ranks.values()))):.1f}",
         "discrete_ranks": _ranks_table(ranks),

@@ -56,7 +56,8 @@ def pages() -> dict[str, str]:
     parts |= against_paper.lead() | _numbers(judged) | discrete.sections() | selection.sections()
     texts = {path: _template(path).format_map(parts | {"intervals": "{intervals}"}) for path in PAGES}
     intervals = sum(len(INTERVAL.findall(text)) for text in texts.values()) + selection.num_correlations()
-    return {path: text.replace("{intervals}", f"{intervals:,}") for path, text in texts.items()}
+    texts = {path: text.replace("{intervals}", f"{intervals:,}") for path, text in texts.items()}
+    return {path: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for path, text in texts.items()}
 
 
 def _template(path: str) -> str:
@@ -76,7 +77,10 @@ def _numbers(judged: Mapping[str, Judgement]) -> dict[str, str]:
     costs, with_labels = read_costs(), judged["labels"].found[""]
     verdicts = Counter(verdict for one in judged.values() for verdict in one.verdicts.values())
     return {
-        "verdict_counts": ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()),
+        "verdict_counts": ", ".join(
+            f"{count} {verdict}".replace(SUPPORTED, f"reproduced or {SUPPORTED}")
+            for verdict, count in verdicts.most_common()
+        ),
         "long_steps": f"{max(int(rows[-1]['step']) for rows in read_long().values()):,}",
         "dvae_degrees": f"{angles['D-VAE']:.0f}",
         "vae_degrees": f"{angles['VAE']:.0f}",
