@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -205,16 +206,19 @@ class Claim:
     rule: Callable[[Sequence[Measured]], str] = agreed
 
 
+C = TypeVar("C", bound=Claim)
+
+
 @dataclass(frozen=True)
-class Judgement:
+class Judgement(Generic[C]):
     """A claim, and the verdict of the runs on each of its variants."""
 
-    claim: Claim
+    claim: C
     found: Mapping[str, Sequence[Measured]]  # variant → the cases that could be measured
     verdicts: Mapping[str, str]
 
 
-def judge(claim: Claim, rows: Rows) -> Judgement | None:
+def judge(claim: C, rows: Rows) -> Judgement[C] | None:
     """Return the verdicts of the runs on a claim; None if there are no runs to judge it by."""
     measured = {name: [one for case in cases if (one := measure(case, rows))] for name, cases in claim.cases.items()}
     found = {name: some for name, some in measured.items() if any(one.case.counts for one in some)}

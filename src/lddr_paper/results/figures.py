@@ -82,12 +82,11 @@ def _save(figure: Figure, name: str, dpi: int = 110) -> None:
 
 
 @house_style()
-def forest(judged: Sequence[Judgement]) -> Figure:
+def forest(judged: Sequence[Judgement[PageClaim]]) -> Figure:
     """Draw the effect and the 95 % interval of every case that counts, grouped by verdict, a column for each unit."""
     rows: dict[str, list[tuple[PageClaim, str, float, float, float, float]]] = {name: [] for name in VERDICTS}
     for one in judged:
         claim = one.claim
-        assert isinstance(claim, PageClaim)
         for variant, found in one.found.items():
             for label, case in counted(found).items() if claim.axis != "cases" else ():
                 estimate = case.estimate

@@ -31,6 +31,7 @@ UNITS = {
     "degrees": (1, "°", "+"),
     "%": (0, " %", ""),
 }
+Judged = Judgement[PageClaim]
 INTERVAL = re.compile(r"\([+−]?[\d.]+ to [+−]?[\d.]+\)")
 
 
@@ -69,7 +70,7 @@ def study_of(name: str) -> Study:
     return read_study(RESULTS / name / "study.toml")
 
 
-def _numbers(judged: Mapping[str, Judgement]) -> dict[str, str]:
+def _numbers(judged: Mapping[str, Judged]) -> dict[str, str]:
     """Return single numbers of the texts."""
     angles = {one.case.labels[0]: one.medians[0] for one in judged["circles_parallel"].found["ignoring bends"]}
     bias = {one.case.scores[0]: one.medians for one in judged["brightness"].found[""]}
@@ -120,10 +121,9 @@ def counted(found: Sequence[Measured]) -> dict[str, Measured]:
     return {", ".join(one.case.labels[place] for place in places): one for one in cases}
 
 
-def finding(one: Judgement) -> str:
+def finding(one: Judged) -> str:
     """Return the heading of a claim with its numbers; raise if it was written for other verdicts."""
     claim = one.claim
-    assert isinstance(claim, PageClaim)
     if list(one.verdicts.values()) != list(claim.verdicts):
         raise ValueError(f"reword the finding of {claim.title!r} in claims.toml: its verdicts are {one.verdicts}")
     if claim.axis == "cases":
@@ -132,28 +132,29 @@ def finding(one: Judgement) -> str:
     return claim.finding.format(*values, sizes=[value.lstrip("+−") for value in values])
 
 
+def word(claim: PageClaim, verdict: str) -> str:
+    """Return the verdict in the words of the pages: what supports a claim of the paper reproduces it."""
+    return "reproduced" if verdict == SUPPORTED and claim.paper else verdict
+
+
 def verdict_text(claim: PageClaim, verdict: str, cases: Sequence[Measured]) -> str:
-    """Return the verdict as the tables have it: an inconclusive one with the smallest effect that could be seen."""
-    if verdict == SUPPORTED:
-        return "**reproduced**" if claim.paper else "**supported**"
+    """Return the verdict in bold; an inconclusive one with the smallest effect that could have been seen."""
     if verdict != INCONCLUSIVE:
-        return f"**{verdict}**"
+        return f"**{word(claim, verdict)}**"
     digits, unit, _ = UNITS[claim.axis]
     return f"**{verdict}** (±{max(one.estimate.half_width for one in cases):.{digits}f}{unit})"
 
 
-def claims_table(judged: Sequence[Judgement]) -> str:
+def claims_table(judged: Sequence[Judged]) -> str:
     """Return a row for each variant of each claim: what the paper says, what the runs say, and the verdict."""
     with_paper = any(one.claim.paper for one in judged)
     cells = []
     for one in judged:
         claim = one.claim
-        assert isinstance(claim, PageClaim)
         named = [claim.title, *[str(claim.paper)] * with_paper]
         for variant, found in one.found.items():
             cases = counted(found)
-            texts = {label: _with_percent(claim, case) for label, case in cases.items()}
-            here = "; ".join(f"{label}: {text}".removeprefix(": ") for label, text in texts.items())
+            here = _labelled({label: _with_percent(claim, case) for label, case in cases.items()})
             if claim.axis == "cases":
                 here = "in {} of {} cases".format(*cases_won(found))
             runs = "; ".join(dict.fromkeys(case.count for case in cases.values()))
@@ -169,23 +170,25 @@ def _with_percent(claim: PageClaim, one: Measured) -> str:
     return f"{text}, {one.percent:+.0f} %".replace("-", "−") if claim.in_percent else text
 
 
-def _section(name: str, one: Judgement, heading: str) -> str:
+def _labelled(texts: Mapping[str, str]) -> str:
+    return "; ".join(f"{label}: {text}" if label else text for label, text in texts.items())
+
+
+def _section(name: str, one: Judged, heading: str) -> str:
     claim = one.claim
-    assert isinstance(claim, PageClaim)
     tables: Blocks = []
     for variant, some in one.found.items() if claim.crossed or claim.table else ():
         tables += [f"**{variant}**"] * bool(variant) + [(_crossed if claim.crossed else _compared)(claim, some)]
-    words = {
+    verdicts = {
         variant: verdict_text(claim, one.verdicts[variant], list(counted(some).values()))
         for variant, some in one.found.items()
     }
-    verdict = "; ".join(f"{variant}: {text}".removeprefix(": ") for variant, text in words.items())
     source = f"The paper: {claim.paper}." if claim.paper else "Our hypothesis."
-    pictures = [f"![{shown}]({file})" for file, shown in claim.pictures.items()]
+    about = f"Tested: *{claim.title}*. {source} Verdict: {_labelled(verdicts)}."
     why = [claim.why.strip()] if claim.why else []
-    about = f"Tested: *{claim.title}*. {source} Verdict: {verdict}."
     explained = EXPLANATIONS[name](read_runs) if name in EXPLANATIONS else []
-    return "\n\n".join([f"## {heading}", about, *tables, *why, *explained, *pictures])
+    pictures = [f"![{shown}]({file})" for file, shown in claim.pictures.items()]
+    return "\n\n".join([f"## {heading}", about, *(tables or [claims_table([one])]), *why, *explained, *pictures])
 
 
 def _compared(claim: PageClaim, found: Sequence[Measured]) -> str:
@@ -195,7 +198,7 @@ def _compared(claim: PageClaim, found: Sequence[Measured]) -> str:
         medians = [f"{value:.{claim.median_digits}f}" for value in one.medians] if claim.medians else []
         row = [*one.case.labels, *medians, text_of(claim, one.estimate)]
         if len(row) == len(claim.table):  # a lead that grows has more groups, and no row
-            cells.append(row + [one.count, one.verdict] * claim.judged)
+            cells.append(row + [one.count, word(claim, one.verdict)] * claim.judged)
     return markdown([*claim.table, *["runs", "verdict"] * claim.judged], cells)
 
 
@@ -207,7 +210,7 @@ def _crossed(claim: PageClaim, found: Sequence[Measured]) -> str:
     return markdown((claim.crossed, *(f"{name}, {count} runs" for name, count in runs.items())), cells)
 
 
-def _waiting(judged: Mapping[str, Judgement]) -> str:
+def _waiting(judged: Mapping[str, Judged]) -> str:
     missing = [claim.title for name, claim in claims().items() if name not in judged]
     return f"No runs yet to judge: {'; '.join(missing)}." if missing else ""
 

@@ -27,7 +27,6 @@ PAIRWISE = ("agreement", "udr", "centrality")
 SMALLEST = 20  # models of a dataset that is reported
 SIZES = (5, 10, 20)  # models to choose from
 RULE_SIZE, DRAWS, EXACT = 10, 5_000, 50_000  # of the rule; random sets for a table, and for the order by the rule
-WANTED, ENOUGH = 3, 50  # datasets, and models of each, to name a winner
 HALVES, FEWER_DRAWS = 100, 200  # to see how certain the first place is
 FEW = 5  # seeds of the smallest model types
 
@@ -192,14 +191,6 @@ def pair_of_selectors() -> tuple[str, str, dict[str, float], dict[str, float]]:
     pairs = {"+".join(pair): mean_regret("+".join(pair), halves[0]) for pair in combinations(six, 2)}
     pair = min(pairs, key=lambda name: pairs[name])
     return pair, six[0], even | {pair: pairs[pair]}, odd | {pair: mean_regret(pair, halves[1])}
-
-
-def winner() -> str | None:
-    """Return the first selector by the rule, once there are enough models of enough datasets."""
-    if sum(len(pool.runs) >= ENOUGH for pool in pools()) < WANTED:
-        return None
-    pair, _, _, odd = pair_of_selectors()
-    return pair if odd[pair] < min(odd[name] for name in ordered()) else next(iter(ordered()))
 
 
 def sections() -> dict[str, str]:
