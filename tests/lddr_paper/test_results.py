@@ -72,6 +72,32 @@ def test_the_first_tc_dvae_runs_are_shown_next_to_those_that_replaced_them():
     assert first.estimate.value != second.estimate.value
 
 
+def test_the_medians_of_pages_that_are_written_by_hand_are_those_of_their_tables():
+    runs = {name: tables.read_csv(ROOT / "results" / name / "scores.csv") for name in ("own", "few_labels")}
+    page = (ROOT / "results" / "few_labels" / "README.md").read_text(encoding="utf-8")
+    medians = {}
+    for row in runs["few_labels"]:
+        key = row["dataset"], row["model"], row["latents"], row["free_penalty"]
+        medians.setdefault(key, []).append(float(row["mig"]))
+    assert len(medians) == 8
+    for values in medians.values():
+        assert f"| {', '.join(f'{value:.3f}' for value in values)} |" in page
+        assert f"{np.median(values):.3f}" in page
+    page = (ROOT / "results" / "own" / "README.md").read_text(encoding="utf-8")
+    for model, title in (("dvae", "D-VAE"), ("tc-dvae", "TC-DVAE")):
+        found = [
+            np.median([float(row["mig"]) for row in runs["own"] if is_quick(row, each, model)])
+            for each in ("dark", "light", "low_contrast", "icons", "letters")
+        ]
+        cells = " | ".join(f"{value:.3f}" for value in (*found, np.mean(found)))
+        assert f"| {title} | {cells} |" in page
+
+
+def is_quick(row, pictures, model):
+    quick = row["mean_bias"] == "true" and "supervision" not in row and "discriminator_width" not in row
+    return (row["set"], row["model"]) == (pictures, model) and quick
+
+
 # ---- Next to the paper
 
 

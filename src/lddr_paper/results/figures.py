@@ -174,7 +174,7 @@ def sheet_panels(path: Path, count: int) -> list[NDArray]:
 
 def _spans(is_frame: NDArray) -> list[tuple[int, int]]:
     """Return the two lines of every frame; the space between two frames is narrower than a frame."""
-    spans = list(pairwise(np.flatnonzero(is_frame)))
+    spans = list(pairwise(np.flatnonzero(is_frame).tolist()))
     widest = max(right - left for left, right in spans)
     return [(left, right) for left, right in spans if right - left > widest / 2]
 
