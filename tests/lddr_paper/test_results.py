@@ -129,12 +129,15 @@ def table_of(path, runs):
 
 def test_the_section_about_standard_appears_with_its_table(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    assert against_paper.standard_section() == ""
+    assert against_paper.standard_section() == against_paper.standard_note() == ""
     runs = [("dsprites", "dvae", seed, {"mig": 0.15 + seed / 100, "dci": 0.5}) for seed in range(5)]
     runs += [("dsprites", "vae", seed, {"mig": 0.04}) for seed in range(5)]
     runs += [("rooms", "dvae", seed, {"mig": 0.2 + seed / 10, tables.OWN_LATENTS: 3 + seed}) for seed in range(3)]
     table_of(tmp_path / "standard" / "scores.csv", runs)
+    tables.write_csv(tmp_path / "costs.csv", ("preset", "model", "ms"), [("standard", "dvae", "30")])
     text = against_paper.standard_section()
+    assert "Minutes of one core for a run on dSprites: D-VAE 6 (" in text
+    assert "it is 0.170 (5 seeds)" in against_paper.standard_note()
     assert "Each model has 3 to 5 seeds on a dataset: medians of so few runs are uncertain." in text
     assert "| dSprites | D-VAE | MIG | 0.170 (0.160–0.180) | 5 | 0.174 (0.132–0.200) | within |" in text
     assert "| dSprites | D-VAE | DCI | 0.500 (0.500–0.500) | 5 | 0.256 (0.196–0.280) | 0.220 above |" in text
