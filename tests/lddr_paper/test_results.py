@@ -138,7 +138,7 @@ def test_the_section_about_standard_appears_with_its_table(tmp_path, monkeypatch
     text = against_paper.standard_section()
     assert "Minutes of one core for a run on dSprites: D-VAE 6 (" in text
     assert "it is 0.170 (5 seeds)" in against_paper.standard_note()
-    assert "Each model has 3 to 5 seeds on a dataset: medians of so few runs are uncertain." in text
+    assert "Each model has 3 to 5 seeds on a\ndataset: medians of so few runs are uncertain." in text
     assert "| dSprites | D-VAE | MIG | 0.170 (0.160–0.180) | 5 | 0.174 (0.132–0.200) | within |" in text
     assert "| dSprites | D-VAE | DCI | 0.500 (0.500–0.500) | 5 | 0.256 (0.196–0.280) | 0.220 above |" in text
     assert "| rooms | D-VAE | MIG | 0.300 (0.250–0.350) | 3 | – | – |" in text

@@ -158,7 +158,8 @@ STANDARD = """\
 ## At 64x64 with the preset `standard`
 
 The paper's resolution, the mean bias and {steps:,} steps; [scores.csv](standard/scores.csv) has a row for each run and
-[study.toml](standard/study.toml) the rules, which were fixed before the runs. Each model has {seeds} on a dataset{few}.{minutes}
+[study.toml](standard/study.toml) the rules, which were fixed before the runs. Each model has {seeds} on a
+dataset{few}.{minutes}
 
 {rules}
 

@@ -101,6 +101,7 @@ def forest(judged: Sequence[Judgement[PageClaim]]) -> Figure:
     rows = {verdict: some for verdict, some in rows.items() if some}
     height = sum(map(len, rows.values())) + 1.2 * len(rows)
     figure = new_figure(10.5, 0.21 * height + 0.6)
+    figure.get_layout_engine().set(rect=(0.02, 0, 0.98, 1))  # type: ignore[union-attr, call-arg]  # room for long names
     panels = dict(zip(PANELS, figure.subplots(1, len(PANELS), sharey=True, width_ratios=(3, 1.6, 1.6, 1)), strict=True))
     place, places, names = 0.0, [], []
     for verdict, entries in rows.items():
