@@ -1,4 +1,4 @@
-"""Measure the house: lines and files of each room, and the files between a command and its formula.
+"""Measure the house: lines and files of each room, habits of the code, and the files between a command and its formula.
 
     python tools/house.py           # print the tables of docs/architecture.md
     python tools/house.py --write   # put them into the page
@@ -7,6 +7,7 @@ A walk is traced: the real command runs, and when it calls the target function f
 the call stack are those that a reader opens on the way.
 """
 
+import ast
 import contextlib
 import io
 import os
@@ -14,6 +15,7 @@ import re
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -100,10 +102,46 @@ def sizes() -> dict[str, tuple[int, int]]:
     return found
 
 
+def code_lines(text: str) -> int:
+    """Return the number of lines that are neither blank, nor comments, nor docstrings."""
+    tree = ast.parse(text)
+    strings = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(map(str.strip, text.splitlines()), 1)
+    return sum(bool(line) and not line.startswith("#") and number not in strings for number, line in lines)
+
+
+def habits() -> dict[str, str]:
+    """Return figures about the library's source that show whether it is easy to read."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "src/lddr").rglob("*.py")]
+    total = sum(text.count("\n") for text in texts)
+    imports = sum(bool(re.match(r"\s*(from \S+ import|import )", line)) for text in texts for line in text.splitlines())
+    names = Counter(
+        node.name
+        for text in texts
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    )
+    commands = {"show", "push", "select", "evaluate", "train", "demo", "report"}  # a command and what it calls
+    repeated = sorted(name for name, count in names.items() if count > 1 and name not in commands)
+    return {
+        "lines of code (no docstrings, comments, blank lines)": f"{sum(map(code_lines, texts)):,}",
+        "files of at most 50 lines": f"{sum(text.count(chr(10)) <= 50 for text in texts)}",
+        "import lines": f"{imports / total:.0%}",
+        "public names with two definitions, commands apart": f"{len(repeated)}: {', '.join(repeated)}",
+    }
+
+
 def tables() -> str:
-    """Return both tables in Markdown."""
+    """Return the tables in Markdown."""
     lines = ["| room | lines | files |", "| --- | ---: | ---: |"]
     lines += [f"| {room} | {count:,} | {files} |" for room, (count, files) in sizes().items()]
+    lines += ["", "| the library's source | |", "| --- | --- |"]
+    lines += [f"| {name} | {value} |" for name, value in habits().items()]
     lines += ["", "| walk | files | in this order |", "| --- | ---: | --- |"]
     lines += [f"| {title} | {len(files)} | {' → '.join(map(_short, files))} |" for title, files in walks().items()]
     return "\n".join(lines)

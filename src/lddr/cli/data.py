@@ -127,7 +127,11 @@ def download(
     from lddr.data.official import download_folder
 
     folder = download_folder()
-    remotes = dict.fromkeys(remote for kind in _official(names) for remote in kind.remotes)
+    kinds = _official(names)
+    for kind in kinds:
+        if not kind.remotes and not kind.found():
+            raise UserError(kind.not_found())
+    remotes = dict.fromkeys(remote for kind in kinds for remote in kind.remotes)
     absent = [remote for remote in remotes if not remote.is_there(folder)]
     if not absent:
         print(f"everything is there already, in {folder}")

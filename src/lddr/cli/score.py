@@ -52,6 +52,7 @@ def evaluate(
     jobs: int = -1,
     bins: Whole = None,
     bootstrap: int = 0,
+    distribution: Literal["uniform", "training"] = "uniform",
     device: str = "auto",
     force: bool = False,
 ) -> None:
@@ -70,6 +71,7 @@ def evaluate(
         jobs: Cores to fit with; -1 for all.
         bins: Put continuous factors into this many equal bins; they are left out otherwise.
         bootstrap: Give every score a 90 % interval from this many resamples of its rows, 200 say; 0 for none.
+        distribution: Sample images uniformly, or with the correlations that the runs were trained on (--correlate).
         device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
         force: Compute anew what is there already.
     """
@@ -86,8 +88,10 @@ def evaluate(
     settings = parse_metric_settings(changes)
     wanted = list(choose_metrics(metrics, settings))
     runs = finished_runs([located(str(folder)) for folder in folders])
-    _ = Options(seed, bins, bootstrap), chosen_device(device)  # a mistake is reported once, not once per run
-    options: dict[str, Any] = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "device": device, "force": force}
+    shared: dict[str, Any] = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "distribution": distribution}
+    stored_name = Options(**shared).stored_name  # a mistake is reported once, not once per run
+    chosen_device(device)
+    options: dict[str, Any] = {**shared, "device": device, "force": force}
     found: dict[Path, Entries] = {}
     with parallel_jobs(jobs):
         for number, folder in enumerate(runs, 1):
@@ -99,11 +103,11 @@ def evaluate(
                     raise
                 say(str(error))
             else:
-                found[folder] = {name: scores["metrics"][name] for name in wanted}
+                found[folder] = {name: scores["metrics"][name] for name in map(stored_name, wanted)}
     if len(found) > SIDE_BY_SIDE:
         scored = list(map(read_run, found))
         settings_that_differ = [column for column in default_columns(scored) if column not in known_scores(scored)]
-        print_runs(scored, [*settings_that_differ, *wanted])
+        print_runs(scored, [*settings_that_differ, *map(stored_name, wanted)])
     elif found:
         _show({folder.name: entries for folder, entries in found.items()}, metrics)
     if found:
@@ -186,7 +190,8 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     lines = [f"{', '.join(names)}: {note}" for note, names in notes.items()]
     lines += [f"left out, {name} is {why}" for name, why in left_out.items()]
     if metrics == "quick":
-        others = ", ".join(name for name in known if name not in next(iter(found.values())))
+        shown_names = {name.partition("@")[0] for name in next(iter(found.values()))}
+        others = ", ".join(name for name in known if name not in shown_names)
         lines += [f"slower ones, by name or with --metrics all: {others}"]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -64,6 +64,7 @@ class Options(Settings):
     seed: int = setting(0, "Decides which images are sampled.", at_least=0)
     bins: int | None = setting(None, "Bins of a continuous factor.", int, at_least=2, at_most=10_000)
     bootstrap: int = setting(0, "Resamples for intervals; 0 for none.", at_most=100_000)
+    distribution: str = setting("uniform", "Which images are sampled.", choices=("uniform", "training"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +74,12 @@ class Options(Settings):
     def settings_of(self, metric: Metric) -> dict[str, Any]:
         """Return all settings that a score depends on, as stored in its entry; a model's scores have no intervals."""
         resamples = {"bootstrap": self.bootstrap} if self.bootstrap and metric.needs != "model" else {}
-        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples
+        sampled = {} if self.distribution == "uniform" else {"distribution": self.distribution}
+        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples | sampled
+
+    def stored_name(self, metric: str) -> str:
+        """Return the name of a metric's entry in scores.json: "mig", or "mig@training"."""
+        return metric if self.distribution == "uniform" else f"{metric}@{self.distribution}"
 
 
 def evaluate(
@@ -421,10 +427,7 @@ def encode_images(
     seed: int,
     progress: Callable[[float], None] = lambda count: None,
 ) -> EncodedImages:
-    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images.
-
-    It takes 4 bytes per image and latent, and only one batch of images is in memory at a time.
-    """
+    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images."""
     codes, done = np.zeros((0, 0), np.float32), 0
     for batch in _batches(dataset, images, seed):
         found = as_array(encode(batch))
@@ -432,7 +435,7 @@ def encode_images(
             shape = f"({len(batch)}, latents) for {len(batch)} images, not {found.shape}"
             raise UserError(f"represent must give codes of shape {shape}")
         if not np.isfinite(found).all():
-            raise UserError("represent gave codes that are not finite; fix the model before it is scored")
+            raise UserError("represent gave NaN or infinite codes; fix the model before it is scored")
         codes = codes if done else np.empty((len(images), found.shape[1]), np.float32)
         if found.shape[1] != codes.shape[1]:
             raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {found.shape[1]} for another")
@@ -531,6 +534,6 @@ def _intervals(result: Result, resamples: list[dict[str, float]], is_share: bool
             facts["intervals"][name], facts["shifts"][name] = centred_interval(value, found, CONFIDENCE, is_share)
     if not facts["intervals"]:
         facts["reason"] = (
-            f"only {len(resamples)} of the resamples have a score: too few rows, or factors that hardly vary"
+            f"only {len(resamples)} of the resamples have a score: too few rows, or factors with too little variation"
         )
     return facts

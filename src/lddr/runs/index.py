@@ -212,16 +212,16 @@ def completed(settings: dict[str, Value]) -> dict[str, Value]:
 @cache
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
     """Return the default of every setting that such runs can have."""
-    from lddr.config import BEFORE, settings_of
+    from lddr.config import BEFORE, BERNOULLI, settings_of
     from lddr.models import models
     from lddr.parts import likelihoods
 
     if model not in models:  # a user's own model, not known here
         return {}
     rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
-    absent = {*likelihoods} - {"bernoulli"} | (set() if is_supervised else {"supervision"})
+    absent = {*likelihoods} - {BERNOULLI} | (set() if is_supervised else {"supervision"})
     found = [(name, rule.default) for name, owner, rule in rules if owner not in absent]
-    return {"likelihood": "bernoulli"} | {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
+    return {"likelihood": BERNOULLI} | {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:

@@ -142,7 +142,11 @@ def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine
     save_model(folder.model_file, module_tensors("vae", trainer.vae), facts)
     scores = bounds(trainer.vae, config.training.steps, dataset)
     if is_collapsed(scores):
-        say(_collapsed(scores, folder))
+        say(
+            f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} "
+            f"nats) are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; "
+            f"{REMEDY}"
+        )
     folder.require(CONFIG, LOG, MODEL)
     scores |= trainer.validation(batches.validation)
     if config.supervision is not None:
@@ -163,13 +167,6 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
     versions["threads"] = str(torch.get_num_threads())
     images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
     folder.write_config(config, versions, images)
-
-
-def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
-    return (
-        f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} nats) "
-        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; {REMEDY}"
-    )
 
 
 def _print_use_of_labels(config: Config, dataset: Dataset) -> None:
