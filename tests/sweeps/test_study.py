@@ -61,9 +61,9 @@ def test_every_experiment_of_the_paper_is_shipped():
 @ALL
 @BOTH
 def test_the_header_says_how_many_runs_there_are(name, scale):
-    header = re.search(r"^# Runs: +([\d ]+?) +\(quick: ([\d ]+)\)$", find_study(name).read_text(), re.MULTILINE)
+    header = re.search(r"^# Runs: +([\d,]+) +\(quick: ([\d,]+)\)$", find_study(name).read_text(), re.MULTILINE)
     said = dict(zip(("full", "quick"), header.groups(), strict=True))
-    assert len(shipped(name, scale).configs) == int(said[scale].replace(" ", ""))
+    assert len(shipped(name, scale).configs) == int(said[scale].replace(",", ""))
 
 
 @ALL
