@@ -15,10 +15,11 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.train import one_thread
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.drawn.circles import CORNERS
 from lddr.data.load import load_dataset
-from lddr.timing import interleaved, one_thread, show
+from lddr.timing import interleaved, show
 
 BATCH, PEER_BATCHES, HELD = 64, 20, 4096
 

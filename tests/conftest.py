@@ -1,4 +1,5 @@
 import os
+from functools import partial
 
 import pytest
 from hypothesis import settings
@@ -22,6 +23,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.stem in TOGETHER:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.fixture(scope="module")
+def short_evaluation():
+    """Evaluate trained models on one batch, where their scores do not matter."""
+    from lddr.metrics.elbo import bounds
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lddr.runs.run.bounds", partial(bounds, batches=1))
+        yield
 
 
 @pytest.fixture(scope="session")

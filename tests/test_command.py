@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -24,14 +25,20 @@ def parsed(monkeypatch):
 
 
 @pytest.mark.parametrize("model", list(models))
-@pytest.mark.parametrize("preset", ["paper", "quick"])
-@pytest.mark.parametrize("dataset", ["circles", "dsprites", "shapes3d", "my images/of cars"])
+@pytest.mark.parametrize(
+    ("preset", "dataset"),
+    [
+        ("paper", "dsprites"),
+        ("quick", "my images/of cars"),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in product(["paper", "quick"], ["circles", "shapes3d"])),
+    ],
+)
 def test_the_command_of_a_run_makes_the_same_run(parsed, model, preset, dataset):
     config = configure(model, dataset, preset)
     assert parsed(train_words(config)) == config
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(
     number=st.floats(1e-8, 1e8),
     seed=st.integers(0, 2**60),

@@ -1,13 +1,30 @@
 import json
 
+import pytest
 from PIL import Image
 
 from lddr.cli import main
 from lddr.data.dataset import datasets
 from lddr.demo import sweep_circles
+from lddr.hardware import Machine
+from lddr.runs.evaluate import evaluate_run
+from lddr.runs.run import run
+from lddr.sweeps.cluster import Outcome
+
+QUIET = Machine(device="cpu", threads=1, quiet=True)
 
 
-def test_the_demo_draws_trains_and_compares(tmp_path, capsys):
+def one_after_the_other(study, out):
+    """A sweep in this process."""
+    for config in study.configs:
+        evaluate_run(run(config, out, QUIET), study.metrics, quiet=True)
+    return Outcome(finished=len(study.configs))
+
+
+@pytest.mark.parametrize("with_ray", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_the_demo_draws_trains_and_compares(with_ray, tmp_path, capsys, monkeypatch):
+    if not with_ray:
+        monkeypatch.setattr("lddr.demo.run_study", one_after_the_other)
     main(["demo", "--out", str(tmp_path / "demo"), "--steps", "3"])
     out = capsys.readouterr().out
     drawn = {name for name in datasets if not datasets[name].needs_files}

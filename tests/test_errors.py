@@ -103,7 +103,7 @@ def test_scores_and_drawn_datasets_need_the_base_dependencies_only(base, tmp_pat
     ("words", "extra"),
     [
         ("train --dataset circles", "train"),
-        ("sweep circles --scale quick", "cluster"),
+        ("sweep circles --preset quick", "cluster"),
         ("demo", "cluster"),
         ("explore .", "explore"),
         ("show circles-dvae", "train"),

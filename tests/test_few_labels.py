@@ -97,7 +97,7 @@ def test_unused_labels_are_pointed_out(pictures, tmp_path, capfd):
 
 def test_the_risk_stands_beside_that_of_guessing(run, capsys):
     assert 0 < run.number("validation_risk_guessing") < 10
-    main(["runs", "show", str(run.folder)])
+    main(["show", str(run.folder)])
     lines = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert lines.index("validation_risk_guessing") == lines.index("validation_risk") + 1
 

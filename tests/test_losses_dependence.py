@@ -31,7 +31,7 @@ def posterior(kind: str, latents: int, categories: int, batch: int = 8) -> torch
     """Probabilities (batch, latents, categories) whose latents share much, something or nothing over the batch."""
     if kind == "independent":
         return normal(1, latents, categories).softmax(-1).expand(batch, -1, -1)
-    if kind == "dependent":  # every latent tells, nearly surely, the same thing about the image
+    if kind == "dependent":  # every latent encodes nearly the same about the image
         logits = 4 * functional.one_hot(torch.arange(batch) % categories, categories).double()
         return logits[:, None].expand(-1, latents, -1).softmax(-1)
     return (2 * normal(batch, latents, categories)).softmax(-1)

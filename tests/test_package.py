@@ -1,10 +1,11 @@
 """What is shipped: the wheel works on its own, and CI runs what the Makefile offers."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -15,73 +16,53 @@ import lddr
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """Run a program of an environment that has the wheel, and behind it the packages of this one, without lddr."""
-    folder = tmp_path_factory.mktemp("package")
-    _run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)])
-    (wheel,) = folder.glob("lddr-*.whl")
-    _run([sys.executable, "-m", "venv", "--without-pip", str(folder / "environment")])
-    python = folder / "environment" / "bin" / "python"
-    _run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            str(python),
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--no-index",
-            str(wheel),
-        ]
-    )
-    (packages,) = (folder / "environment" / "lib").glob("*/site-packages")
-    (packages / "others.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    (folder / "elsewhere").mkdir()
+TRIED = """
+import contextlib, io, json, os
+import lddr, lddr.studies
+from lddr.cli import main
+from lddr_paper.published import paper_results
 
-    def run(program, *words, code=0):
-        return _run([str(python.with_name(program)), *words], cwd=folder / "elsewhere", code=code)
+def printed(*words):
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        with contextlib.suppress(SystemExit):
+            main(list(words))
+    return out.getvalue()
 
-    return run
-
-
-def _run(words, cwd=None, code=0):
-    surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run = subprocess.run(words, cwd=cwd, env=surroundings, capture_output=True, text=True)
-    if "No matching distribution found for hatchling" in run.stderr:
-        pytest.skip("a wheel is built with hatchling, which could not be fetched")
-    assert run.returncode == code, run.stderr
-    return run
+print(json.dumps({
+    "place": lddr.__file__,
+    "version": printed("--version"),
+    "metrics": printed("metrics"),
+    "sweep": printed("sweep", "circels", "--dry-run"),
+    "studies": os.listdir(next(iter(lddr.studies.__path__))),
+    "paper": paper_results()["paper"],
+    "pretrained": printed("models", "--pretrained"),
+}))
+"""
 
 
 @pytest.mark.xdist_group("package")
-@pytest.mark.skipif(os.name == "nt", reason="environments look otherwise there")
-class TestTheWheel:
-    def test_it_is_the_wheel_that_is_used(self, installed):
-        place = installed("python", "-c", "import lddr; print(lddr.__file__)").stdout
-        assert "environment" in place
-        assert str(ROOT) not in place
-
-    def test_it_tells_its_version(self, installed):
-        assert installed("lddr", "--version").stdout == f"lddr {lddr.__version__}\n"
-
-    def test_it_finds_its_parts(self, installed):
-        assert "num_bins 20" in installed("lddr", "metrics").stdout
-
-    def test_it_has_the_studies(self, installed):
-        refused = installed("lddr", "sweep", "circels", "--dry-run", code=2).stderr
-        assert "did you mean 'circles'" in refused
-        code = "import lddr.studies as shipped, os; print(*os.listdir(next(iter(shipped.__path__))))"
-        assert set(installed("python", "-c", code).stdout.split()) == {path.name for path in ROOT.glob("studies/*")}
-
-    def test_it_has_the_reproduction_of_the_paper(self, installed):
-        code = "from lddr_paper.published import paper_results; print(paper_results()['paper'])"
-        assert "Discrete" in installed("python", "-c", code).stdout
-
-    def test_it_has_the_trained_models(self, installed):
-        assert "rooms-dvae" in installed("lddr", "models", "--pretrained").stdout
+def test_the_wheel_has_everything(tmp_path):
+    """It is unpacked before the installed package, and has to find all of its files there."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(ROOT)]
+    built = subprocess.run(build, capture_output=True, text=True)
+    if "No matching distribution found for hatchling" in built.stderr:
+        pytest.skip("a wheel is built with hatchling, which could not be fetched")
+    (wheel,) = tmp_path.glob("lddr-*.whl")
+    place = tmp_path / "unpacked"
+    shutil.unpack_archive(wheel, place, "zip")
+    surroundings = os.environ | {"PYTHONPATH": str(place), "COLUMNS": "200"}
+    run = subprocess.run([sys.executable, "-c", TRIED], cwd=tmp_path, env=surroundings, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["place"].startswith(str(place))
+    assert found["version"] == f"lddr {lddr.__version__}\n"
+    assert "num_bins 20" in found["metrics"]
+    assert "did you mean 'circles'" in found["sweep"]
+    assert set(found["studies"]) == {path.name for path in ROOT.glob("studies/*")}
+    assert "Discrete" in found["paper"]
+    assert "rooms-dvae" in found["pretrained"]
+    (entry,) = place.glob("*.dist-info/entry_points.txt")
+    assert "lddr = lddr.cli:main" in entry.read_text()
 
 
 def test_ci_runs_what_the_makefile_offers():

@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import pytest
@@ -16,10 +17,11 @@ from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.likelihoods import likelihoods
+from lddr.metrics.metric import metric, metrics, rules_of
 from lddr.networks import build, decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice, Part, Parts, _inspected, _read
-from lddr.settings import Rule, Setting, claims
+from lddr.settings import Rule, Setting
 
 REGISTRIES = (latents, objectives, likelihoods, encoders, decoders)
 PARTS = {f"{registry.kind} {name}": registry[name] for registry in REGISTRIES for name in registry}
@@ -91,8 +93,6 @@ def test_the_settings_and_constants_of_a_choice_are_its_attributes():
     choice = latents["categorical"](num_categories=5)
     assert (choice.name, choice.num_latents, choice.num_categories) == ("categorical", 10, 5)
     assert (choice.title, choice.is_discrete, choice.masking) == ("categorical", True, ("masked",))
-    assert choice.changes() == {"num_categories": 5}
-    assert choice.changes({"num_categories": 5, "num_latents": 6}) == {"num_latents": 10}
     assert choice.changed(num_latents=2) == latents["categorical"](num_categories=5, num_latents=2)
     assert choice.as_dict()["name"] == "categorical"
     assert repr(choice).startswith("categorical(num_latents=10, num_categories=5, low=-1.0")
@@ -100,8 +100,6 @@ def test_the_settings_and_constants_of_a_choice_are_its_attributes():
         _ = choice.sharpness
     with pytest.raises(TypeError, match="the latent 'categorical' has no setting 'sharpness'"):
         latents["categorical"](sharpness=1)
-    with pytest.raises(TypeError):
-        choice.settings["num_latents"] = 3
 
 
 WRONG = [
@@ -186,7 +184,7 @@ def test_a_part_of_a_plugin_is_inspected():
 
 def test_a_setting_of_a_plugin_cannot_take_a_name_that_is_in_use():
     registry = Parts("gizmo", "lddr.likelihoods")
-    assert "num_latents" in claims._parts
+    assert "num_latents" in all_settings()
 
     class Clash(nn.Module):
         def __init__(self, num_latents: Annotated[int, Setting("Not of a latent.")] = 3) -> None:
@@ -194,6 +192,59 @@ def test_a_setting_of_a_plugin_cannot_take_a_name_that_is_in_use():
 
     with pytest.raises(ValueError, match=r"the setting 'num_latents' of .*Clash is taken by latent \(int\)"):
         registry.register("clash")(Clash)
+
+
+class NoSetting(nn.Module):
+    def __init__(self, num_latents: int = 3) -> None: ...
+
+
+class NoDefault(nn.Module):
+    def __init__(self, depth_of_it: Annotated[int, Setting("How deep.", at_least=1)]) -> None: ...
+
+
+class OddType(nn.Module):
+    def __init__(self, shades: Annotated[list, Setting("Which.")] = ()) -> None: ...
+
+
+class OddDefault(nn.Module):
+    def __init__(self, depth_of_it: Annotated[int, Setting("How deep.", at_least=1)] = 0) -> None: ...
+
+
+class NoName(nn.Module):
+    def __init__(self, depth_of_it: "Anotated[int]" = 1) -> None: ...  # noqa: F821
+
+
+MISTAKES = [
+    ("latent", NoSetting, "its constructor has no setting num_latents; declare it: num_latents: Annotated[int, "),
+    ("objective", NoDefault, "its constructor must take only parameters with a default, but has depth_of_it"),
+    ("likelihood", OddType, "shades must be annotated as int, float, bool, str, tuple[int, ...] or Literal, not "),
+    ("objective", OddDefault, "the default of depth_of_it must be at least 1, not 0"),
+    ("objective", NoName, "annotation in the constructor of NoName cannot be read: name 'Anotated' is not defined"),
+    ("encoder", NoSetting, "must take image_shape and outputs first, and only parameters with a default, but has no"),
+]
+
+
+@pytest.mark.parametrize(("kind", "cls", "sentence"), MISTAKES, ids=[cls.__name__ for _, cls, _ in MISTAKES])
+def test_a_mistake_in_the_constructor_of_a_plugin_is_one_sentence(kind, cls, sentence):
+    with pytest.raises(UserError) as error:
+        Parts(kind, "lddr.likelihoods").register("mine")(cls)
+    assert sentence in str(error.value)
+    assert cls.__name__ in str(error.value)
+
+
+def test_mistakes_in_the_metric_of_a_plugin_are_sentences():
+    def rank(codes, top: int = 3, share: Annotated[float, Setting("Of the codes.", above=0)] = 0.5): ...
+
+    for wrong, sentence in ({"top": 0}, "at least 1, not 0"), ({"share": 0}, "more than 0, not 0.0"):
+        ((name, value),) = wrong.items()
+        with pytest.raises(UserError, match=f"{name} must be {sentence}"):
+            rules_of(rank)[name].fitting(name, value)
+    with pytest.raises(
+        UserError, match="the metric 'rank' has the inputs kodes; name them codes, factors or after its"
+    ):
+        metric("rank", "Rank", parts={"samples": 10})(lambda kodes: None)
+    with pytest.raises(UserError, match=r"the metric 'mig' must return a Result, not 0\.5"):
+        replace(metrics["mig"], function=lambda codes, factors: 0.5).compute([None, None])
 
 
 def test_files_are_read_with_base_classes_and_keyword_only_settings(tmp_path, monkeypatch):

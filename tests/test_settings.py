@@ -8,7 +8,7 @@ from lddr.cli import main
 from lddr.config import all_settings, configure, settings_of
 from lddr.errors import UserError
 from lddr.models import models
-from lddr.settings import Claims, Settings, described, rules_of, setting
+from lddr.settings import Rule, Settings, claim, rules_of, setting, shared_settings
 from lddr.sweeps.study import read_study
 
 
@@ -57,39 +57,31 @@ def test_a_value_survives_being_written_and_read(heat, minutes):
     assert Oven(repr(heat), str(minutes)) == Oven(heat, minutes)
 
 
-def test_only_what_differs_counts_as_a_change():
-    assert Oven().changes() == {}
-    assert Oven(heat=180, mode="grill").changes() == {"mode": "grill"}
+@pytest.mark.parametrize("nothing", [(), []])
+def test_a_list_may_be_empty_only_by_default(nothing):
+    assert Rule((), "Which.", tuple).fitting("shelves", nothing) == ()
+    with pytest.raises(UserError, match="racks must be a list of whole numbers"):
+        Oven(racks=nothing)
 
 
 def test_a_name_belongs_to_one_part():
-    claims = Claims(["model"])
-    claims.claim("kitchen", Oven)
-    claims.claim("kitchen", dataclass(frozen=True)(type("Stove", (Oven,), {})))  # the same name, type and part
-    with pytest.raises(ValueError, match=r"'heat' of Oven is taken by kitchen \(float\)"):
-        claims.claim("garage", Oven)
-
-    @dataclass(frozen=True)
-    class Clock(Settings):
-        minutes: float = setting(1.0, "Not whole.")
-
-    with pytest.raises(ValueError, match=r"'minutes' of Clock is taken by kitchen \(int\)"):
-        claims.claim("kitchen", Clock)
-
-    @dataclass(frozen=True)
-    class Shop(Settings):
-        model: str = setting("", "Which.")
-
+    rules = {f"oven_{name}": rule for name, rule in rules_of(Oven).items()}  # no names of lddr's
+    claim("kitchen", "Oven", rules)
+    claim("kitchen", "Stove", rules)  # the same name, type and part
+    with pytest.raises(ValueError, match=r"'oven_heat' of Car is taken by kitchen \(float\)"):
+        claim("garage", "Car", rules)
+    with pytest.raises(ValueError, match=r"'oven_minutes' of Clock is taken by kitchen \(int\)"):
+        claim("kitchen", "Clock", {"oven_minutes": rules["oven_heat"]})
     with pytest.raises(ValueError, match="'model' of Shop is taken by the command line"):
-        claims.claim("shop", Shop)
+        claim("shop", "Shop", {"model": rules["oven_mode"]})
 
 
-def test_owners_that_differ_are_told_apart():
+def test_owners_with_different_rules_are_named():
     @dataclass(frozen=True)
     class Stove(Settings):
         heat: float = setting(9.0, "Level.")
 
-    heat = described([("oven", Oven), ("stove", Stove)])["heat"]
+    heat = shared_settings([("oven", Oven), ("stove", Stove)])["heat"]
     assert heat.help == "Degrees (oven). Level (stove)."
     assert heat.default == "180 (oven), 9 (stove)"
 

@@ -34,7 +34,7 @@ def images():
 
 @pytest.fixture
 def hub(monkeypatch, tmp_path):
-    """A hub on this machine, to which huggingface_hub talks as nobody in particular."""
+    """A hub on this machine, that huggingface_hub uses without an account."""
     with running_hub() as running:
         monkeypatch.setattr(constants, "ENDPOINT", running.url)
         pages = running.url + "/{repo_id}/resolve/{revision}/{filename}"
@@ -49,10 +49,12 @@ def hub(monkeypatch, tmp_path):
         utils.close_session()
 
 
-def test_what_is_pushed_comes_back_the_same(hub, model, images):
-    address = model.push_to_hub("me/circles", private=True, token=TOKEN, license="mit")
-    assert address == f"{hub.url}/me/circles"
-    assert set(hub.files("me/circles")) == FILES | {".gitattributes"}
+def test_what_is_pushed_comes_back_the_same_with_a_card(hub, model, images, monkeypatch, capsys):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    main(["push", "circles-dvae", "circles", "--private"])  # in one's own name
+    assert capsys.readouterr().out == f"{hub.url}/me/circles\n"
+    files = hub.files("me/circles")
+    assert set(files) == FILES | {".gitattributes"}
     assert hub.repositories["me/circles"]["private"]
     back = lddr.Trained.from_pretrained("me/circles", token=TOKEN)
     assert back.config == model.config
@@ -61,13 +63,8 @@ def test_what_is_pushed_comes_back_the_same(hub, model, images):
     assert np.array_equal(back.represent(images), model.represent(images))
     assert read_run(back.folder).scores == read_run(model.folder).scores
     assert RunFolder(back.folder).is_finished
-
-
-def test_the_card_tells_the_hub_and_people_what_it_is(hub, model, monkeypatch, capsys):
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    main(["push", "circles-dvae", "circles"])  # in one's own name
-    assert capsys.readouterr().out == f"{hub.url}/me/circles\n"
-    text = hub.files("me/circles")["README.md"].decode()
+    assert files["traversals.png"].startswith(b"\x89PNG")
+    text = files["README.md"].decode()
     front = yaml.safe_load(text.split("---\n")[1])
     assert front["library_name"] == "lddr"
     assert front["datasets"] == ["circles"]
@@ -77,12 +74,12 @@ def test_the_card_tells_the_hub_and_people_what_it_is(hub, model, monkeypatch, c
     huggingface_hub.ModelCard(text)  # which reads what the Hub reads
     assert 'from_pretrained("me/circles")' in text
     assert "lddr train --model dvae --dataset circles" in text
-    assert hub.files("me/circles")["traversals.png"].startswith(b"\x89PNG")
 
 
 def test_a_revision_is_a_branch_of_its_own(hub, model):
     hub.add("me/circles")  # which is there already
-    model.push_to_hub("me/circles", token=TOKEN, revision="trial")
+    unsaved = lddr.Trained(model.config, model.vae, model.image_shape)
+    unsaved.push_to_hub("me/circles", token=TOKEN, revision="trial", license="mit")
     assert "model.safetensors" not in hub.files("me/circles")
     assert lddr.Trained.from_pretrained("me/circles", revision="trial").config == model.config
     with pytest.raises(UserError, match="there is no such revision"):
@@ -112,7 +109,7 @@ def test_a_model_that_was_not_kept_is_pushed_without_its_scores(hub, model):
 @pytest.mark.parametrize(
     ("ask", "sentence"),
     [
-        (lambda model: lddr.Trained.from_pretrained("me/nothing", token=TOKEN), "there is none of this name"),
+        (lambda model: lddr.Trained.from_pretrained("me/nothing", token=TOKEN), "there is no repository of this name"),
         (
             lambda model: lddr.Trained.from_pretrained("me/nothing"),
             "there is no folder me/nothing, and .*hf auth login",
@@ -120,7 +117,7 @@ def test_a_model_that_was_not_kept_is_pushed_without_its_scores(hub, model):
         (lambda model: lddr.Trained.from_pretrained("nothing-at-all"), "there is no model nothing-at-all"),
         (lambda model: lddr.Trained.from_pretrained("rooms-dvae", revision="x"), "has no revisions"),
         (lambda model: model.push_to_hub("me/circles"), "cannot push to me/circles: .*hf auth login"),
-        (lambda model: model.push_to_hub("you/circles", token=TOKEN), "you may not do this there"),
+        (lambda model: model.push_to_hub("you/circles", token=TOKEN), "you may not write there"),
         (lambda model: model.push_to_hub("no/such/name", token=TOKEN), "a repository is called OWNER/NAME"),
     ],
 )
@@ -130,7 +127,7 @@ def test_what_the_hub_refuses_is_a_sentence(hub, model, ask, sentence):
 
 
 def test_a_hub_that_cannot_be_reached_is_a_sentence(hub, model, monkeypatch):
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # where nobody listens
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # where nothing listens
     with pytest.raises(UserError, match="check the connection"):
         model.push_to_hub("me/circles", token=TOKEN)
     with pytest.raises(UserError, match="check the connection"):

@@ -18,7 +18,7 @@ from lddr.runs.run import Machine, run
 from lddr.training.checkpoint import module_tensors, save_model
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
-SETTINGS = {"preset": "quick", "resolution": 16, "width": 4, "steps": 20, "machine": QUIET}
+SETTINGS = {"preset": "quick", "resolution": 16, "width": 4, "steps": 5, "batch_size": 32, "machine": QUIET}
 
 
 @pytest.fixture(scope="module", params=["vae", "dvae"])
@@ -123,10 +123,10 @@ def test_few_labels_are_learned(tmp_path):
 
 
 def test_labels_that_are_all_known_are_all_used_unless_fewer_are_asked_for():
-    few = {"labels": 50} | SETTINGS
-    assert lddr.train(X[:300], "vae", factors=Y[:300], **SETTINGS).config.supervision.labels == 300
-    assert lddr.train(X, "vae", factors=labelled(100), **few).config.supervision.labels == 50
-    assert lddr.train(X, "vae", factors=Y[:, 0], supervision="l2", **few).config.supervision.loss == "l2"
+    all_labels = lddr.train(X[:300], "vae", factors=Y[:300], **SETTINGS).config.supervision
+    assert all_labels.labels == 300
+    few = lddr.train(X, "vae", factors=labelled(100), labels=50, supervision="l2", **SETTINGS).config.supervision
+    assert (few.labels, few.loss) == (50, "l2")
     assert lddr.train(X, "vae", factors=Y, supervision=None, **SETTINGS).config.supervision is None
 
 
@@ -194,10 +194,14 @@ def pictures(tmp_path, monkeypatch):
 SHORT = {"model": "vae", "width": 4, "steps": 2}
 
 
-@pytest.mark.parametrize("preset", ["paper", "quick"])
-@pytest.mark.parametrize(("size", "paper", "quick"), [(16, 16, 16), (28, 28, 28), (64, 64, 32), (96, 96, 32)])
+SIZES = [("paper", 28, 28), ("quick", 96, 32)]
+SIZES += [pytest.param("paper", size, size, marks=pytest.mark.long) for size in (16, 64, 96)]
+SIZES += [pytest.param("quick", size, min(size, 32), marks=pytest.mark.long) for size in (16, 28, 64)]
+
+
+@pytest.mark.parametrize(("preset", "size", "side"), SIZES)
 def test_a_folder_and_an_array_of_the_same_pictures_train_at_the_same_size(
-    tmp_path, monkeypatch, capsys, preset, size, paper, quick
+    tmp_path, monkeypatch, capsys, preset, size, side
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
@@ -206,13 +210,14 @@ def test_a_folder_and_an_array_of_the_same_pictures_train_at_the_same_size(
     for number, image in enumerate(array):
         Image.fromarray(image).save(tmp_path / "pictures" / f"{number}.png")
     machine = Machine(device="cpu", threads=1)
-    models = [lddr.train(images, preset=preset, machine=machine, **SHORT) for images in (tmp_path / "pictures", array)]
-    side = {"paper": paper, "quick": quick}[preset]
+    settings = SHORT | {"preset": preset, "machine": machine, "batch_size": 4}
+    models = [lddr.train(images, **settings) for images in (tmp_path / "pictures", array)]
     said = f"lddr: 3 pictures of {size}x{size} pixels are read at {side}x{side} in grey\n"
     assert capsys.readouterr().err.count(said) == 2
     assert [model.image_shape for model in models] == 2 * [(side, side, 1)]
     assert np.array_equal(models[0].represent(array, resize=True), models[1].represent(array, resize=True))
     words = ["--dataset", "pictures", "--preset", preset, "--model", "vae", "--steps", "2", "--width", "4"]
+    words += ["--batch-size", "4"]
     main(["train", *words, "--out", "runs", "--device", "cpu", "--threads", "1", "--quiet"])
     printed = capsys.readouterr()
     assert printed.err.count("\n") == 1  # that two steps teach nothing
@@ -241,7 +246,7 @@ def test_torch_datasets_loaders_and_iterables_train_as_the_array_does(tmp_path):
     settings = SHORT | {"num_latents": 3, "machine": QUIET}
     expected = lddr.train(images, **settings, out=tmp_path)
     loader = data.DataLoader(dataset, batch_size=7, num_workers=2)
-    for given in (dataset, loader, Items(images, labels), iter(tensors.split(8)), map(Image.fromarray, images)):
+    for given in (loader, Items(images, labels), iter(tensors.split(8))):
         model = lddr.train(given, **settings)
         assert model.config == expected.config
         assert np.array_equal(model.represent(images), expected.represent(images))
@@ -263,7 +268,7 @@ def test_an_interrupted_run_on_a_loader_resumes_exactly(tmp_path):
     def stop(step, values):
         raise KeyboardInterrupt
 
-    settings = SHORT | {"steps": 300, "num_latents": 2}
+    settings = SHORT | {"steps": 40, "num_latents": 2}
     with pytest.raises(KeyboardInterrupt):
         lddr.train(loader(), **settings, out=tmp_path, machine=QUIET, on_log=stop)
     resumed = lddr.train(loader(), **settings, out=tmp_path, machine=QUIET)

@@ -8,8 +8,8 @@ from lddr.latents import latents
 from lddr.likelihoods import likelihoods
 from lddr.models import models
 from lddr.networks.coders import initialise
-from lddr.training.trainer import vae_of
-from lddr.vae import VAE, in_precision, output_bias
+from lddr.training.trainer import output_bias, vae_of
+from lddr.vae import VAE, in_precision
 
 GAUSSIAN = {"vae", "beta-vae", "annealed-vae", "factor-vae", "beta-tcvae", "dip-vae-i", "dip-vae-ii"}
 GAUSSIAN |= {"ada-gvae", "ada-ml-vae"}

@@ -1,4 +1,4 @@
-"""Draw docs/images/rotation.png for docs/concepts.md: what it costs to turn a perfect code of `circles`.
+"""Draw docs/images/rotation.png for docs/concepts.md: the cost of rotating a perfect code of `circles`.
 
 python tools/concepts.py    (5 s)
 """
@@ -30,13 +30,13 @@ def rotated(factors: Floats, degrees: float) -> Floats:
 
 
 def gaussian_kl(codes: Floats) -> float:
-    """Nats per image that posteriors of one variance around the codes cost."""
+    """Return the KL, in nats per image, of posteriors of one variance around the codes."""
     mean = torch.from_numpy(codes)
     return float(losses.gaussian_kl(mean, torch.full_like(mean, VARIANCE).log()).sum(-1).mean())
 
 
 def pairs_used(codes: Floats, categories: int) -> int:
-    """How many pairs of categories there are among the codes, made to fit into [-1, 1] and rounded."""
+    """Return how many pairs of categories the codes use, scaled to [-1, 1] and rounded."""
     places = np.rint((codes / np.abs(codes).max() + 1) / 2 * (categories - 1)).astype(int)
     return len(np.unique(places, axis=0))
 
@@ -51,11 +51,11 @@ def draw() -> bytes:
     _line(score, [mig(code, whole).score for code in codes], color=INK)
     score.set(title="MIG falls with rotation", ylabel="MIG")
     _line(gaussian, [gaussian_kl(code) for code in codes], color=colour("vae"))
-    gaussian.set(title="Gaussian: it costs nothing", ylabel="KL, nats per image")
+    gaussian.set(title="Gaussian: rotation costs nothing", ylabel="KL, nats per image")
     for count, style in zip(CATEGORIES, "-:", strict=True):
         pairs = [pairs_used(code, count) for code in codes]
         _line(discrete, pairs, linestyle=style, color=colour("dvae"), label=f"{count} categories")
-    discrete.set(title="discrete: images share a place", ylabel=f"different codes of {len(factors)} images")
+    discrete.set(title="discrete: images share a code", ylabel=f"different codes of {len(factors)} images")
     discrete.legend(loc="lower right")
     return rendered(figure, dpi=110)
 

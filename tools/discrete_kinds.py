@@ -20,7 +20,7 @@ LEARNED = {"quantised": (-1.0, -0.75, -0.2, 0.15, 0.65, 0.9), "codebook": (-2.2,
 
 @dataclass(frozen=True)
 class Kind:
-    """A latent with its settings, the encoder's outputs from -far to far, and the panel's title."""
+    """A type of latent with its settings, the encoder's outputs from -far to far, and the panel's title."""
 
     title: str
     latent: str
@@ -113,8 +113,8 @@ def _legend() -> tuple[list, list[str]]:
     from matplotlib.lines import Line2D
 
     marks: dict[str, dict[str, Any]] = {
-        "one image, while the model trains": {"color": FIRST, "marker": "o", "markersize": 3.5, "linestyle": ""},
-        "before noise and rounding: what gradients follow": {"color": SECOND, "linestyle": (0, (4, 2))},
+        "one image, during training": {"color": FIRST, "marker": "o", "markersize": 3.5, "linestyle": ""},
+        "without noise and rounding: its slope is the gradient": {"color": SECOND, "linestyle": (0, (4, 2))},
         "at test time": {"color": HIGHLIGHT, "linewidth": 2},
         "the latent's values": {"color": FAINT, "linewidth": 0.8},
     }

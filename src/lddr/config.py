@@ -1,9 +1,9 @@
-"""Everything that decides what a run becomes: frozen settings, a stable name for each combination."""
+"""The settings of a run: everything that its results depend on, and a stable name for each combination."""
 
 import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lddr import schedules
@@ -14,8 +14,10 @@ from lddr.models import models
 from lddr.networks import decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice, likelihoods
-from lddr.settings import Described, Settings, Size, claims, described, flattened, rules_of, setting
+from lddr.settings import Settings, SharedSetting, Size, as_text, claim, flattened, rules_of, setting, shared_settings
 from lddr.supervision import Supervision
+
+BERNOULLI = "bernoulli"  # the paper's likelihood
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Networks(Settings):
 
     width: int = setting(32, "Channels of the first convolution; all others follow.", at_least=1)
     kernels: tuple[int, ...] = setting(
-        (4, 4, 4, 4), "Of the encoder's four convolutions; 4,4,2,2 is what the authors' code has.", at_least=2
+        (4, 4, 4, 4), "Kernel sizes of the encoder's four convolutions; the authors' code has 4,4,2,2.", at_least=2
     )
     depth: int = setting(1, "Residual blocks per level, for networks that have them.", at_least=1)
     encoder: str = setting("convolution", "Network that encodes images; convolution is the paper's.")
@@ -33,12 +35,10 @@ class Networks(Settings):
     )
     initialiser: str = setting(
         "truncated",
-        "How the weights begin: the authors' truncated normal, or torch's uniform.",
+        "Initial weights: the authors' truncated normal, or torch's uniform.",
         choices=("truncated", "uniform"),
     )
-    mean_bias: bool = setting(
-        False, "Initialise the decoder's output bias to the mean image brightness, so that no latent has to learn it."
-    )
+    mean_bias: bool = setting(False, "Initialise the decoder's output bias to the mean image brightness.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -49,20 +49,18 @@ class Networks(Settings):
 class Training(Settings):
     """Settings of the optimisation; the paper's are the defaults."""
 
-    seed: int = setting(0, "Decides the weights, the batches and the noise.", at_least=0)
-    steps: int = setting(300_000, "Training steps; schedules are stretched over them.", at_least=1)
+    seed: int = setting(0, "Seed of the initial weights, the batches and the noise.", at_least=0)
+    steps: int = setting(300_000, "Training steps; schedules span all of them.", at_least=1)
     batch_size: int = setting(64, "Images per step.", at_least=1)
-    learning_rate: float = setting(1e-4, "Adam's.", above=0)
-    schedule: str = setting(
-        "constant", "Of the learning rate; cosine brings it down to 0 at the end.", choices=("constant", "cosine")
-    )
+    learning_rate: float = setting(1e-4, "Learning rate of Adam.", above=0)
+    schedule: str = setting("constant", "Learning-rate schedule; cosine decays to 0.", choices=("constant", "cosine"))
     schedule_steps: int = setting(
         0,
-        "Steps in which a cosine schedule falls to 0, after which it rises again as torch's does; 0 for all steps.",
+        "Steps after which a cosine schedule reaches 0 and rises again, as torch's does (0: all steps).",
         at_least=0,
     )
-    weight_decay: float = setting(0.0, "AdamW's, on weights and not on biases.", at_least=0)
-    clip: float = setting(0.0, "The largest value that an element of a gradient may have; 0 for any.", at_least=0)
+    weight_decay: float = setting(0.0, "Weight decay of AdamW, on weights and not on biases.", at_least=0)
+    clip: float = setting(0.0, "Clip each gradient element to this value (0 turns clipping off).", at_least=0)
     clip_of: str = setting(
         "all",
         "Clip all gradients, or only those of weights and not of biases and latent values.",
@@ -89,7 +87,7 @@ class Training(Settings):
     )
 
     def learning_rate_at(self, step: int) -> float:
-        """The schedule's; a cosine over all steps would be at 0 just after the last."""
+        """Return the learning rate of a step; a cosine over all steps reaches 0 just after the last one."""
         if self.schedule == "constant":
             return self.learning_rate
         fall = self.schedule_steps or self.steps
@@ -99,7 +97,7 @@ class Training(Settings):
 
 @dataclass(frozen=True)
 class Config(Settings):
-    """A run: data x latent x networks x objective, supervision, and how it is trained."""
+    """A run: dataset, latent, networks, objective, likelihood, supervision, and how it is trained."""
 
     dataset: str
     latent: Choice
@@ -107,7 +105,7 @@ class Config(Settings):
     networks: Networks = field(default_factory=Networks)
     training: Training = field(default_factory=Training)
     supervision: Supervision | None = None
-    likelihood: Choice = field(default_factory=lambda: likelihoods["bernoulli"]())
+    likelihood: Choice = field(default_factory=lambda: likelihoods[BERNOULLI]())
     resolution: int | str | None = setting(
         None,
         "Pixels per side, or HEIGHTxWIDTH such as 48x96: 8 to 512 for your own images, some squares for drawn ones.",
@@ -128,15 +126,15 @@ class Config(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fit == "legacy":  # what runs had before there was the setting, and what other datasets have
+        if self.fit == "legacy":  # that of runs before the setting existed, and of datasets other than a user's own
             object.__setattr__(self, "fit", None)
         if self.background != "auto":
             from lddr.data.pictures import as_hex
 
             object.__setattr__(self, "background", as_hex(self.background))
-        low, high = self.latent.settings.get("low", -1.0), self.latent.settings.get("high", 1.0)
-        if low >= high:  # as its constructor says, but before a run has begun
-            raise UserError(f"low must be less than high, not {low:g} and {high:g}")
+        latent = self.latent.settings
+        if "low" in latent and latent["low"] >= latent["high"]:  # before its constructor says so
+            raise UserError(f"low must be less than high, not {latent['low']:g} and {latent['high']:g}")
         if self.objective.needs_densities and not self.latent.has_densities:
             raise UserError(
                 f"the objective {self.objective.name!r} compares densities, and {self.latent.name} latents, which are "
@@ -151,32 +149,32 @@ class Config(Settings):
 
     @property
     def model(self) -> str:
-        """The name of this point of the grid."""
+        """The name of the combination of latent and objective."""
         return models.name_of(self.latent.name, self.objective.name)
 
     @property
     def images(self) -> tuple[str, int | str | None, str | None, str]:
-        """What `load_dataset` needs to know."""
+        """The arguments of `load_dataset`."""
         return self.dataset, self.resolution, self.fit, self.background
 
     @property
     def parts(self) -> dict[str, Any]:
-        """The settings by the part of the run they belong to."""
+        """The parts of the run that have settings, by name."""
         found = {part: getattr(self, part) for part in PARTS}
         return {part: settings for part, settings in found.items() if settings is not None} | {"config": self}
 
     def as_dict(self) -> dict[str, Any]:
-        """Every setting, resolved, as plain values."""
+        """Return every setting as plain values, nested as in config.json."""
         return json.loads(json.dumps(self._nested()))
 
     def _nested(self) -> dict[str, Any]:
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        plain = {name: asdict(value) if isinstance(value, Settings) else value for name, value in values.items()}
+        plain = {name: dict(vars(value)) if isinstance(value, Settings) else value for name, value in values.items()}
         return {"model": self.model} | plain | {part: values[part].as_dict() for part in CHOICES}
 
     @classmethod
     def from_dict(cls, settings: dict[str, Any]) -> "Config":
-        """The inverse of `as_dict`; a setting it does not know is refused, one it lacks is what runs had before it."""
+        """Return the settings of `as_dict`; unknown ones are refused, missing ones are those of older versions."""
         try:
             if not isinstance(settings["dataset"], str):
                 raise TypeError("a dataset without a name")
@@ -190,7 +188,7 @@ class Config(Settings):
                 resolution=settings["resolution"],
                 fit=settings.get("fit"),
                 background=settings.get("background", "auto"),
-                likelihood=_piece(likelihoods, settings.get("likelihood", {"name": "bernoulli"})),
+                likelihood=_piece(likelihoods, settings.get("likelihood", {"name": BERNOULLI})),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise UserError(
@@ -198,25 +196,29 @@ class Config(Settings):
             ) from error
 
     def flat(self) -> dict[str, Any]:
-        """Every setting under its name on the command line, with the names of model, latent, objective, supervision."""
+        """Return every setting under its name on the command line, and the names of the parts."""
         return flattened(self._nested())
 
     @property
     def fingerprint(self) -> str:
-        """Eight characters that are the same for the same settings and for no others.
+        """Eight characters that identify the settings.
 
-        What is at its default, or as it was before there was the setting, does not count, so that a setting that is new
-        in lddr renames no run.
+        Settings at their defaults, or as before the setting existed, do not count: new settings rename no run.
         """
         names = {"dataset": self.dataset, "latent": self.latent.name, "objective": self.objective.name}
         names |= {"supervision": self.supervision.loss} if self.supervision else {}
-        names |= {"likelihood": self.likelihood.name} if self.likelihood.name != "bernoulli" else {}
-        changes = {name: value for part in self.parts.values() for name, value in part.changes(BEFORE).items()}
+        names |= {"likelihood": self.likelihood.name} if self.likelihood.name != BERNOULLI else {}
+        changes = {
+            name: getattr(part, name)
+            for part in self.parts.values()
+            for name, rule in rules_of(part).items()
+            if getattr(part, name) != BEFORE.get(name, rule.default)
+        }
         return hashlib.sha256(json.dumps(names | changes, sort_keys=True).encode()).hexdigest()[:8]
 
     @property
     def run_name(self) -> str:
-        """The run's folder: dataset, model, the settings the paper varies, seed, fingerprint."""
+        """The name of the run's folder: dataset, model, the settings that the paper varies, seed, fingerprint."""
         plain = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in self.dataset)
         knobs = [f"{name}={self.objective.settings[name]:g}" for name in self.objective.grid]
         if self.supervision:
@@ -224,42 +226,42 @@ class Config(Settings):
         return "_".join([plain.strip("-")[-40:], self.model, *knobs, f"seed={self.training.seed}", self.fingerprint])
 
 
-CHOICES = ("latent", "objective", "likelihood")  # parts with a name and settings of their own
+CHOICES = ("latent", "objective", "likelihood")  # parts that are chosen by name
 PARTS = (*CHOICES, "networks", "training", "supervision")
-BEFORE = {"risk_of": "image"}  # what runs had before there was a setting, where it is not the default
-for _part, _piece_of in {"networks": Networks, "training": Training, "config": Config}.items():
-    claims.claim(_part, _piece_of)
+BEFORE = {"risk_of": "image"}  # the value of runs before the setting existed, where it is not the default
+for _part, _class in {"networks": Networks, "training": Training, "config": Config, "supervision": Supervision}.items():
+    claim(_part, _class.__name__, rules_of(_class))
 
 
 def _piece(registry: Any, settings: dict[str, Any]) -> Any:
     return registry[settings["name"]](**{key: value for key, value in settings.items() if key != "name"})
 
 
-def all_settings() -> dict[str, Described]:
-    """Every setting that some run can have, by name."""
-    return described(_pieces(latents, objectives))
+def all_settings() -> dict[str, SharedSetting]:
+    """Return every setting that some run can have, by name."""
+    return shared_settings(_pieces(latents, objectives))
 
 
-def settings_of(model: str) -> dict[str, Described]:
-    """Every setting that runs of this model can have, by name."""
+def settings_of(model: str) -> dict[str, SharedSetting]:
+    """Return every setting that runs of this model can have, by name."""
     point = models[model]
-    return described(_pieces([point.latent], [point.objective]))
+    return shared_settings(_pieces([point.latent], [point.objective]))
 
 
-def _pieces(families: Any, goals: Any) -> Iterator[tuple[str, Any]]:
+def _pieces(latent_names: Iterable[str], objective_names: Iterable[str]) -> Iterator[tuple[str, Any]]:
     yield from (("training", Training), ("config", Config), ("networks", Networks))
-    yield from ((name, latents[name]) for name in families)
-    yield from ((name, objectives[name]) for name in goals)
+    yield from ((name, latents[name]) for name in latent_names)
+    yield from ((name, objectives[name]) for name in objective_names)
     yield from ((name, likelihoods[name]) for name in likelihoods)
     yield "supervision", Supervision
 
 
 def supervisions() -> dict[str, tuple[str, ...]]:
-    """Every supervised loss, with the latent families that know it."""
+    """Return every supervised loss, with the latents that have it."""
     known: dict[str, tuple[str, ...]] = {}
-    for family in latents:
-        for loss in latents[family].supervisions:
-            known[loss] = (*known.get(loss, ()), family)
+    for latent in latents:
+        for loss in latents[latent].supervisions:
+            known[loss] = (*known.get(loss, ()), latent)
     return known
 
 
@@ -276,11 +278,11 @@ def configure(
     own_factors: int | None = None,
     **settings: Any,
 ) -> Config:
-    """The settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
+    """Return the settings of a model, or of a latent and an objective: the preset's, changed by those given by name.
 
-    A setting that is None counts as left out. A path to images is tidied: ./pics and pics are the same run. `own_size`
-    is the size that your own images have, as `natural_size` says: a preset makes them smaller, never larger.
-    `own_factors` is the number of their factors: with labels, the quick and standard presets have as many latents.
+    A setting that is None counts as left out. Paths are normalised: ./pics and pics are the same run. `own_size` is the
+    size of a user's own images: a preset makes them smaller, never larger. `own_factors` is the number of their
+    factors: with labels, the presets quick and standard have as many latents.
     """
     from lddr.data.dataset import datasets
     from lddr.data.load import as_it_is, one_name
@@ -292,36 +294,29 @@ def configure(
     if dataset in datasets and (given.get("fit", "legacy"), given.get("background", "auto")) != ("legacy", "auto"):
         raise as_it_is(dataset)
     loss = None if supervision is None else Supervision(supervision)
-    shape = likelihoods[likelihood or "bernoulli"]()
+    shape = likelihoods[likelihood or BERNOULLI]()
     base = Config(dataset, point.family(), point.goal(), supervision=loss, likelihood=shape)
     if loss is not None:
         loss.check(base.latent)
-    known = {each for part in base.parts.values() for each in rules_of(part)}
-    rules = rules_of(Config) | rules_of(point.family)
+    rules = {name: rule for part in base.parts.values() for name, rule in rules_of(part).items()}
     asked = {name: rules[name].fitting(name, given[name]) for name in ("resolution", "num_latents") if name in given}
     factors = len(datasets[dataset].space.factors) if dataset in datasets else own_factors
     supervised = None if loss is None else factors
     offered = preset_settings(preset, point, dataset, **asked, own_size=own_size, supervised_factors=supervised)
-    usual = {key: value for key, value in offered.items() if key in known}
-    return changed(base, usual | given)
+    return changed(base, {key: value for key, value in offered.items() if key in rules} | given)
 
 
 def changed(config: Config, settings: dict[str, Any]) -> Config:
-    """The same with other values of these settings, wherever they belong."""
+    """Return a copy with other values for these settings, whichever parts they belong to."""
     homes = {name: part for part, piece in config.parts.items() for name in rules_of(piece)}
     for name in settings:
         if name not in homes:
             raise UserError(_unknown(config, name, homes))
     for part, piece in config.parts.items():
-        own: dict[str, Any] = {name: value for name, value in settings.items() if homes[name] == part}
+        own = {name: value for name, value in settings.items() if homes[name] == part}
         if own:
-            changes = own if part == "config" else {part: _changed(piece, own)}
-            config = replace(config, **changes)
+            config = config.changed(**own if part == "config" else {part: piece.changed(**own)})
     return config
-
-
-def _changed(piece: Any, settings: dict[str, Any]) -> Any:
-    return piece.changed(**settings) if isinstance(piece, Choice) else replace(piece, **settings)
 
 
 def _unknown(config: Config, name: str, homes: dict[str, str]) -> str:
@@ -340,9 +335,8 @@ def train_words(config: Config, without: tuple[str, ...] = ()) -> list[str]:
 
     flags = {preset: found for preset in PRESETS if (found := _flags_beyond(config, preset)) is not None}
     preset = min(flags, key=lambda preset: len(flags[preset]))
-    words = ["lddr", "train", "--model", config.model, "--dataset", config.dataset]
-    words += ["--preset", preset]
-    words += ["--likelihood", config.likelihood.name] if config.likelihood.name != "bernoulli" else []
+    words = ["lddr", "train", "--model", config.model, "--dataset", config.dataset, "--preset", preset]
+    words += ["--likelihood", config.likelihood.name] if config.likelihood.name != BERNOULLI else []
     words += ["--supervision", config.supervision.loss] if config.supervision else []
     for name, value in flags[preset].items():
         words += [] if name in without else _flag(name.replace("_", "-"), value)
@@ -354,18 +348,9 @@ def _flags_beyond(config: Config, preset: str) -> dict[str, Any] | None:
     from lddr.data.dataset import datasets
 
     loss = config.supervision.loss if config.supervision else None
-    usual, at_this = (
-        configure(
-            config.model,
-            config.dataset,
-            preset,
-            supervision=loss,
-            likelihood=config.likelihood.name,
-            resolution=resolution,
-        ).flat()
-        for resolution in (None, config.resolution)
-    )
-    usual = at_this | {"resolution": usual["resolution"]}
+    names: dict[str, Any] = {"supervision": loss, "likelihood": config.likelihood.name}
+    usual = configure(config.model, config.dataset, preset, **names, resolution=config.resolution).flat()
+    usual["resolution"] = configure(config.model, config.dataset, preset, **names).resolution
     own = {name: getattr(part, name) for part in config.parts.values() for name in rules_of(part)}
     own["fit"] = config.fit or ("legacy" if usual["fit"] else None)
     flags = {name: value for name, value in own.items() if value != usual[name]}
@@ -378,6 +363,4 @@ def _flag(name: str, value: Any) -> list[str]:
     """Return a setting as words of the command line, with every digit."""
     if isinstance(value, bool):
         return [f"--{name}" if value else f"--no-{name}"]
-    if isinstance(value, tuple):
-        return [f"--{name}", ",".join(map(str, value))]
-    return [f"--{name}", repr(value) if isinstance(value, float) else str(value)]
+    return [f"--{name}", repr(value) if isinstance(value, float) else as_text(value)]

@@ -62,6 +62,11 @@ def text_column(text: str) -> "rich_progress.TextColumn":
     return rich_progress.TextColumn(text, markup=False, table_column=rich_table.Column(no_wrap=True))
 
 
+def counted(count: int, noun: str) -> str:
+    """Return "1 run" or "2 runs"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 

@@ -13,10 +13,33 @@ from lddr.trained import Trained, train
 
 
 class DisentangledVAE(TransformerMixin, BaseEstimator):
-    """`fit` trains a model on images (count, height, width[, channels]); `transform` gives codes (count, latents).
+    """A scikit-learn transformer from images (count, height, width[, channels]) to codes (count, latents).
 
-    Every setting of `lddr train` is a keyword, for example num_latents=6, and can be searched for; `settings` takes
-    them as one dictionary.
+    Parameters
+    ----------
+    model
+        Name of the model.
+    preset
+        "quick", "standard" or "paper".
+    steps
+        Training steps; None for the preset's.
+    random_state
+        Seed of weights, batches and noise.
+    settings
+        Settings of `lddr train` as one dictionary.
+    machine
+        Device, threads and how to report progress: a `lddr.Machine`.
+    **keywords
+        Settings of `lddr train`, such as num_latents=6; a grid search can vary them.
+
+    Examples
+    --------
+    >>> import lddr, numpy
+    >>> images = numpy.random.default_rng(0).random((20, 16, 16))
+    >>> machine = lddr.Machine("cpu", threads=1, quiet=True)
+    >>> vae = lddr.DisentangledVAE("vae", steps=2, num_latents=3, mean_bias=False, machine=machine)
+    >>> vae.fit_transform(images).shape
+    (20, 3)
     """
 
     def __init__(
@@ -35,10 +58,7 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.settings = settings
         self.machine = machine
-        for (
-            name,
-            value,
-        ) in keywords.items():  # whether there are such settings is said by `fit`, as scikit-learn wants it
+        for name, value in keywords.items():  # `fit` checks them, as scikit-learn asks
             setattr(self, name, value)
 
     @property
@@ -48,34 +68,34 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
         return {name: value for name, value in given.items() if name == name.strip("_")}  # others are not the user's
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What it was made with, as scikit-learn asks for it."""
+        """Return all parameters, including settings given as keywords."""
         return super().get_params(deep) | self._keywords
 
     def set_params(self, **params: Any) -> "DisentangledVAE":
-        """Change some; a setting that was left out so far may come here, too."""
+        """Change parameters; settings that were not given before are allowed, too."""
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
     def fit(self, X: Any, y: Any = None) -> "DisentangledVAE":  # noqa: N803 (scikit-learn's name)
-        """Train on any images `lddr.train` takes; labels y, if given, are its `factors`, unless supervision=None."""
+        """Train on images that `lddr.train` takes; labels y, if given, are its `factors`, unless supervision=None."""
         settings = {"steps": self.steps, "seed": self.random_state} | (self.settings or {}) | self._keywords
         self.trained_: Trained = train(X, self.model, self.preset, machine=self.machine, factors=y, **settings)
         self.n_features_out_ = self.trained_.num_latents
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
-        """The codes of images, prepared as those of `fit` were."""
+        """Return the codes of images, which are prepared as those of `fit` were."""
         check_is_fitted(self)
         return self.trained_.represent(X, resize=True)
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[np.float32]:  # noqa: N803
-        """The images of codes."""
+        """Return the images of codes."""
         check_is_fitted(self)
         return self.trained_.decode(as_array(X).astype(np.float32))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """latent0, latent1, …"""
+        """Return latent0, latent1, …"""
         check_is_fitted(self)
         return np.array([f"latent{number}" for number in range(self.n_features_out_)], dtype=object)
 

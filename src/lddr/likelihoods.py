@@ -23,6 +23,14 @@ class Likelihood(nn.Module, ABC):
 
     Calling it with outputs and images returns -log p(x | z), in nats per image. A likelihood of your own needs
     `pixels`, `mean` and `outputs_of`.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> likelihood = lddr.likelihoods.Bernoulli()
+    >>> logits, images = torch.zeros(5, 1, 8, 8), torch.ones(5, 1, 8, 8)
+    >>> likelihood.per_image(logits, images).shape, likelihood.mean(logits)[0, 0, 0, 0].item()
+    (torch.Size([5]), 0.5)
     """
 
     title = ""  # "Bernoulli", say
@@ -94,7 +102,7 @@ class Bernoulli(Likelihood):
         return pixels.logit(eps=DARKEST)
 
     def of_copies(self, images: Tensor) -> Tensor:
-        """The entropy of the pixels, which is not 0 for grey ones."""
+        """Return the entropy of the pixels, which is not 0 for grey ones."""
         return losses.bernoulli_entropy(images)
 
     def of_mean(self, images: Tensor) -> float:
@@ -124,7 +132,7 @@ class ContinuousBernoulli(Bernoulli):
         return super().pixels(outputs, images) - log_normaliser(outputs)
 
     def mean(self, outputs: Tensor) -> Tensor:
-        """1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
+        """Return 1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
         near = outputs.abs() < NEAR
         safe = torch.where(near, 1.0, outputs)
         return torch.where(near, 0.5 + outputs / 12, -1 / torch.expm1(-safe) - 1 / safe)

@@ -143,6 +143,28 @@ def nearest(code: Tensor, values: Tensor) -> Tensor:  # (batch, latents), (laten
     return torch.zeros_like(distances).scatter(-1, distances.argmin(-1, keepdim=True), 1.0)
 
 
+def category_counts(categories: Tensor, num_categories: int) -> Tensor:  # (images, latents) → (latents, categories)
+    """Return how many images each category of each latent has.
+
+    Examples
+    --------
+    >>> category_counts(torch.tensor([[0, 2], [0, 1]]), num_categories=3).tolist()
+    [[2, 0, 0], [0, 1, 1]]
+    """
+    return torch.nn.functional.one_hot(categories, num_categories).sum(0)
+
+
+def perplexity(counts: Tensor) -> Tensor:  # (…, categories) → (…)
+    """Return the exponential of the entropy: how many equally frequent categories would be as hard to predict.
+
+    Examples
+    --------
+    >>> perplexity(torch.tensor([[5, 5, 0], [9, 0, 0]])).tolist()
+    [2.0, 1.0]
+    """
+    return torch.special.entr(counts.double() / counts.sum(-1, keepdim=True)).sum(-1).exp()
+
+
 def positions(low: float, high: float, count: int) -> Tensor:  # (count,)
     """Return the positions of the categories, equidistant from `low` to `high`: low + (high - low) (j - 1)/(m - 1)."""
     return torch.linspace(low, high, count)

@@ -1,4 +1,4 @@
-"""The names people know: each is an alias for a point on the grid latent x objective, and every point has a name."""
+"""Names of models: each is an alias for a combination of latent and objective; every combination has a name."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from lddr.registry import Registry
 
 @dataclass(frozen=True)
 class Model:
-    """A latent family with an objective, by their names in the registries."""
+    """A latent with an objective, by their names in the registries."""
 
     latent: str
     objective: str
     title: str
-    paper: str = ""  # where it is from
-    unlike: str = ""  # what the preset `paper` does differently from it, besides the networks
+    paper: str = ""  # that introduced it
+    unlike: str = ""  # how the preset `paper` differs from that paper, besides the networks
 
     @property
     def family(self) -> Part:
@@ -29,12 +29,12 @@ class Model:
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
-        """The values that the paper, or Locatello et al., try."""
+        """The values that the paper, or Locatello et al., try for its settings."""
         return self.goal.grid
 
 
 class Models(Registry[Model]):
-    """Models by alias; a point without one is called after its latent and its objective: "categorical+elbo"."""
+    """Models by alias, or by latent and objective, such as "categorical+elbo"."""
 
     def __getitem__(self, name: str) -> Model:
         latent, plus, objective = name.partition("+")
@@ -48,12 +48,14 @@ class Models(Registry[Model]):
         return latent in latents and objective in objectives if plus else super().__contains__(name)
 
     def name_of(self, latent: str, objective: str) -> str:
-        """The alias of a point, or the name made of both."""
-        aliases = (name for name in self if (self[name].latent, self[name].objective) == (latent, objective))
-        return next(aliases, f"{latents[latent].name}+{objectives[objective].name}")
+        """Return the alias of a combination, or the name made of both."""
+        for name, model in self._fill().items():
+            if (model.latent, model.objective) == (latent, objective):
+                return name
+        return f"{latents[latent].name}+{objectives[objective].name}"
 
     def chosen(self, model: str | None, latent: str | None, objective: str | None) -> str:
-        """The name of what a user asked for: a model, or a latent, an objective or both."""
+        """Return the name of the model that a user asked for by its name, or by latent, objective or both."""
         if model is None:
             return self.name_of(latent or "categorical", objective or "elbo")
         found = self[model]
@@ -68,7 +70,8 @@ DVAE = "Friede et al. 2023"
 UNLIKE = {
     "qvae": "Bernoulli likelihood, not a squared error; temperature 1, theirs falls from 1 to 0.37",
     "factor-qvae": "as qvae; model and discriminator negatives share a batch of 512, theirs have 256 images each",
-    "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted has Mentzer's",
+    "fsq-ae": "values and training as in Tripod (Hsu et al. 2024), without its penalties; bound=shifted is Mentzer's, "
+    "bound=sigmoid iFSQ's",
     "one-hot-vae": "temperature 1, theirs falls to 0.5",
     "vq-vae": "a few latents, theirs are a grid of them; steps, batch and learning rate are the D-VAE's",
     "tripod": "the Hessian penalty is normalised over the batch, theirs for each code",

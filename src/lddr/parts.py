@@ -6,6 +6,8 @@ inspected when its module registers it. Either way the constructor's signature i
 declared:
 
     num_latents: Annotated[int, Setting("Number of latents.", at_least=1)] = 10
+
+Settings of several classes may have a name in their package: NumLatents = Annotated[…].
 """
 
 import ast
@@ -13,35 +15,36 @@ import hashlib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from lddr.errors import UserError
 from lddr.registry import Registry
-from lddr.settings import Rule, Setting, claims
+from lddr.settings import KINDS, Rule, Setting, claim
 
 T = TypeVar("T", bound=type)
 OWN = re.compile(r"own-(\w+)-[0-9a-f]{8}")  # name of a part that a user gave as a module
 NAMES = {"Annotated": Annotated, "Literal": Literal, "Setting": Setting} | {
     kind.__name__: kind for kind in (int, float, str, bool, tuple)
 }  # what the annotation of a setting may consist of
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+GIVEN = {"encoder": ("image_shape", "outputs"), "decoder": ("inputs", "image_shape")}  # arguments that lddr gives
 
 
 @dataclass(frozen=True)
 class Part:
-    """A registered class: its name, its settings and its class constants, which are read as attributes."""
+    """A registered class: its name, its settings, and its class constants, which are also attributes of the part."""
 
     kind: str
     name: str
-    module: str
-    class_name: str
-    rules: Mapping[str, Rule]
-    constants: Mapping[str, Any]
+    module: str = field(compare=False)
+    class_name: str = field(compare=False)
+    rules: Mapping[str, Rule] = field(compare=False)
+    constants: Mapping[str, Any] = field(compare=False)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "constants":  # not there yet while it is being unpickled
@@ -52,79 +55,69 @@ class Part:
             raise AttributeError(f"the {self.kind} {self.name!r} has no constant {name!r}") from None
 
     def __call__(self, **settings: Any) -> "Choice":
-        """The part with these settings, checked; those left out have their defaults."""
-        return Choice(self, settings)
+        """Return the part with these settings, checked; those left out have their defaults."""
+        for name in settings.keys() - self.rules.keys():
+            raise TypeError(f"the {self.kind} {self.name!r} has no setting {name!r}")
+        values = {name: settings.get(name, rule.default) for name, rule in self.rules.items()}
+        return Choice(self, tuple((name, self.rules[name].fitting(name, value)) for name, value in values.items()))
 
     @property
     def cls(self) -> type:
         """The class itself."""
         if not self.module:
-            what = f"this model has {_article(self.kind)} of your own, {self.class_name}"
+            article = "an" if self.kind[0] in "aeiou" else "a"
             raise UserError(
-                f"{what}; give it: Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in"
+                f"this model has {article} {self.kind} of your own, {self.class_name}; give it: "
+                f"Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in"
             )
         return getattr(import_module(self.module), self.class_name)
 
 
+@dataclass(frozen=True, repr=False)
 class Choice:
-    """A part and a value for each of its settings, which are read as attributes; `build` makes the module."""
+    """A part with a value for each of its settings, which are also attributes; `build` makes the module."""
 
-    def __init__(self, part: Part, settings: Mapping[str, Any]) -> None:
-        for name in settings.keys() - part.rules.keys():
-            raise TypeError(f"the {part.kind} {part.name!r} has no setting {name!r}")
-        self.part, self.name = part, part.name
-        values = {name: settings.get(name, rule.default) for name, rule in part.rules.items()}
-        self.settings = MappingProxyType(
-            {name: part.rules[name].fitting(name, value) for name, value in values.items()}
-        )
+    part: Part
+    _values: tuple[tuple[str, Any], ...]  # of the settings, in a form that can be hashed
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("part", "settings"):  # not there yet while it is being copied
+        if name.startswith("__") or name in ("part", "_values"):  # not there yet while it is being unpickled
             raise AttributeError(name)
-        return self.settings[name] if name in self.settings else getattr(self.part, name)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Choice) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+        settings = self.settings
+        return settings[name] if name in settings else getattr(self.part, name)
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.settings.items())})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.part, dict(self.settings))
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self._values)})"
 
     @property
-    def _key(self) -> tuple[Any, ...]:
-        return self.part.kind, self.name, *self.settings.items()
+    def name(self) -> str:
+        return self.part.name
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self._values)
 
     @property
     def rules(self) -> Mapping[str, Rule]:
         return self.part.rules
 
     def changed(self, **settings: Any) -> "Choice":
-        """The same part with other values for these settings."""
-        return Choice(self.part, {**self.settings, **settings})
-
-    def changes(self, usual: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """The settings that differ from `usual`, and from their defaults where it says nothing."""
-        defaults = {name: usual.get(name, rule.default) for name, rule in self.rules.items()}
-        return {name: value for name, value in self.settings.items() if value != defaults[name]}
+        """Return the same part with other values for these settings."""
+        return self.part(**self.settings | settings)
 
     def as_dict(self) -> dict[str, Any]:
         return {"name": self.name, **self.settings}
 
     def build(self) -> Any:
-        """The module."""
+        """Return the module."""
         return self.part.cls(**self.settings)
 
 
 class Parts(Registry[Part]):
     """The parts of one kind by name: those of lddr's package `home`, and those of plug-ins.
 
-    A module that a user gives without registering its class has a name, too: "own-", its class, and a digest of its
-    layers and the shapes of its weights. `own` holds the settings that such parts have, `constants` their constants.
+    Modules that a user gives without registering their class have a name, too: "own-", the class, and a digest of the
+    layers and the shapes of the weights. `own` holds the settings of such parts, `constants` their constants.
     """
 
     def __init__(
@@ -142,30 +135,31 @@ class Parts(Registry[Part]):
         return bool(OWN.fullmatch(str(name))) or super().__contains__(name)
 
     def choice_of(self, module: Any) -> Choice:
-        """The registered part that a module is an instance of, with its settings, or one of a user's own."""
+        """Return the registered part that a module is an instance of, with its settings, or one of a user's own."""
         name = vars(type(module)).get("name")
         if isinstance(name, str) and name in self and self[name].class_name == type(module).__qualname__:
-            return Choice(self[name], module.settings)
+            return self[name](**module.settings)
         layout = [(key, tuple(tensor.shape)) for key, tensor in module.state_dict().items()]
         digest = hashlib.sha256(repr((repr(module), layout)).encode()).hexdigest()[:8]
-        part = self[f"own-{type(module).__name__}-{digest}"]
-        return Choice(part, {name: getattr(module, name) for name in self._own})
+        return self[f"own-{type(module).__name__}-{digest}"](**{name: getattr(module, name) for name in self._own})
 
     def register(self, name: str) -> Callable[[T], T]:  # type: ignore[override]
-        """Class decorator that makes a module known as `name`; its constructor's annotations are its settings."""
+        """Return a class decorator that registers a module as `name`; annotated parameters are its settings."""
 
         def add(cls: T) -> T:
             cls.name = name  # type: ignore[attr-defined]
             part = _inspected(self.kind, name, cls)
-            cls.__init__ = _checked(cls.__init__, part.rules)  # type: ignore[misc]
-            if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):
+            cls.__doc__ = _with_parameters(cls.__doc__ or "", part.rules)
+            if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):  # of a plug-in
+                _check_constructor(part, cls)
                 self._add(part)
+            cls.__init__ = _checked(cls.__init__, part.rules)  # type: ignore[misc]
             return cls
 
         return add
 
     def class_named(self, class_name: str) -> type:
-        """A class of lddr's own by the name of the class, as `lddr.latents.Categorical` looks it up."""
+        """Return a class of lddr's own by the name of the class, for attributes such as `lddr.latents.Categorical`."""
         for name in self:
             if self[name].class_name == class_name:
                 return self[name].cls
@@ -179,24 +173,42 @@ class Parts(Registry[Part]):
     def _add(self, part: Part) -> None:
         if part.name in self._things:
             raise ValueError(f"two {self.kind}s are called {part.name!r}")
-        claims.claim(self.kind, part)
+        claim(self.kind, part.class_name, part.rules)
         self._things[part.name] = part
 
 
-def _article(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
-
-
 def _inspected(kind: str, name: str, cls: type) -> Part:
-    """A class that has been imported."""
-    parameters = inspect.signature(cls, eval_str=True).parameters.values()
+    """Return the part of a class that has been imported."""
+    try:
+        parameters = inspect.signature(cls, eval_str=True).parameters.values()
+    except NameError as error:
+        raise UserError(f"an annotation in the constructor of {cls.__qualname__} cannot be read: {error}") from error
     rules = {each.name: rule for each in parameters if (rule := _rule(each.annotation, each.default))}
     constants = {each: getattr(cls, each) for each in dir(cls) if _is_constant(getattr(cls, each)) and each[0] != "_"}
     return Part(kind, name, cls.__module__, cls.__qualname__, rules, constants)
 
 
+def _check_constructor(part: Part, cls: type) -> None:
+    """Raise UserError if lddr cannot build a plug-in's class, or if one of its settings is not declared properly."""
+    where, given = f"the {part.kind} {part.name!r} ({part.module}.{part.class_name})", GIVEN.get(part.kind, ())
+    parameters = inspect.signature(cls).parameters.values()
+    required = [each.name for each in parameters if each.default is each.empty and each.kind not in VARIADIC]
+    if len(required) != len(given):
+        first = f"{' and '.join(given)} first, and " if given else ""
+        found = ", ".join(required) or "no others"
+        raise UserError(f"{where}: its constructor must take {first}only parameters with a default, but has {found}")
+    for name, rule in part.rules.items():
+        if rule.kind not in KINDS:
+            types = "int, float, bool, str, tuple[int, ...] or Literal"
+            raise UserError(f"{where}: {name} must be annotated as {types}, not {rule.kind}")
+        rule.fitting(f"{where}: the default of {name}", rule.default)
+    if part.kind == "latent" and "num_latents" not in part.rules:
+        example = 'num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10'
+        raise UserError(f"{where}: its constructor has no setting num_latents; declare it: {example}")
+
+
 def _checked(constructor: Callable[..., None], rules: Mapping[str, Rule]) -> Callable[..., None]:
-    """The same constructor, which refuses settings out of their range and keeps all of them in `settings`."""
+    """Return the constructor with checked settings, all of which are kept in the attribute `settings`."""
     signature = inspect.signature(constructor)
 
     @wraps(constructor)
@@ -211,29 +223,40 @@ def _checked(constructor: Callable[..., None], rules: Mapping[str, Rule]) -> Cal
     return construct
 
 
+def _with_parameters(text: str, rules: Mapping[str, Rule]) -> str:
+    """The docstring of a class, with its settings as the section Parameters, before the examples."""
+    about, heading, examples = inspect.cleandoc(text).partition("Examples\n--------")
+    if not rules or "Parameters\n---" in about:
+        return text
+    parameters = "\n".join(f"{name} : {rule.kind.__name__}\n    {rule.help}" for name, rule in rules.items())
+    return f"{about.rstrip()}\n\nParameters\n----------\n{parameters}\n\n{heading}{examples}".rstrip() + "\n"
+
+
 def _is_constant(value: Any) -> bool:
     return value is None or isinstance(value, bool | int | float | str | tuple | dict)
 
 
 def _rule(annotation: Any, default: Any) -> Rule | None:
-    """The rule of a parameter whose annotation has a `Setting`; None for other parameters."""
-    if get_origin(annotation) is not Annotated:
+    """Return the rule of a parameter whose annotation has a `Setting`; None for other parameters."""
+    if get_origin(annotation) is not Annotated or not isinstance(annotation.__metadata__[0], Setting):
         return None
     plain, about = annotation.__origin__, annotation.__metadata__[0]
-    if not isinstance(about, Setting):
-        return None
     choices = get_args(plain) if get_origin(plain) is Literal else ()
     kind = str if choices else get_origin(plain) or plain
     return Rule(default, about.help, kind, about.at_least, about.above, about.at_most, choices)
 
 
 def _read(kind: str, home: str) -> Iterator[Part]:
-    """The registered classes of a package's files, or of one module, in the order of files and lines."""
+    """Yield the registered classes of a package's files, or of one module, in the order of files and lines."""
     classes: dict[str, tuple[str, ast.ClassDef]] = {}
+    names: dict[str, Any] = dict(NAMES)
     for module, path in _files(home):
         for node in ast.parse(path.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef):
-                classes[node.name] = module, node
+            match node:
+                case ast.ClassDef():
+                    classes[node.name] = module, node
+                case ast.Assign(targets=[ast.Name(id=alias)]) if "Setting(" in (text := ast.unparse(node.value)):
+                    names[alias] = eval(text, names.copy())  # our own source file
     for class_name, (module, node) in classes.items():
         for decorator in node.decorator_list:
             match decorator:
@@ -243,7 +266,7 @@ def _read(kind: str, home: str) -> Iterator[Part]:
                 ) if registry == f"{kind}s":
                     lineage = list(_lineage(node, {name: each for name, (_, each) in classes.items()}))
                     constants = {key: value for each in reversed(lineage) for key, value in _constants(each)}
-                    yield Part(kind, name, module, class_name, _signature(lineage), constants)
+                    yield Part(kind, name, module, class_name, _signature(lineage, names), constants)
 
 
 def _files(home: str) -> Iterator[tuple[str, Path]]:
@@ -260,37 +283,37 @@ def _files(home: str) -> Iterator[tuple[str, Path]]:
 
 
 def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """A class and its base classes of the same package, nearest first."""
+    """Yield a class and its base classes of the same package, nearest first."""
     yield node
     for base in node.bases:
         if isinstance(base, ast.Name) and base.id in classes:
             yield from _lineage(classes[base.id], classes)
 
 
-def _signature(lineage: list[ast.ClassDef]) -> dict[str, Rule]:
-    """The settings of the nearest constructor."""
+def _signature(lineage: list[ast.ClassDef], names: Mapping[str, Any]) -> dict[str, Rule]:
+    """Return the settings of the nearest constructor, whose annotations consist of these names."""
     for node in lineage:
         for member in node.body:
             if isinstance(member, ast.FunctionDef) and member.name == "__init__":
-                return dict(_settings(member.args))
+                return dict(_settings(member.args, names))
     return {}
 
 
-def _settings(arguments: ast.arguments) -> Iterator[tuple[str, Rule]]:
+def _settings(arguments: ast.arguments, names: Mapping[str, Any]) -> Iterator[tuple[str, Rule]]:
     positional = arguments.posonlyargs + arguments.args
     missing = [None] * (len(positional) - len(arguments.defaults))
     pairs = [*zip(positional, [*missing, *arguments.defaults], strict=True)]
     pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     for argument, default in pairs:
-        if default is not None and argument.annotation is not None and "Setting(" in ast.unparse(argument.annotation):
-            annotation = eval(ast.unparse(argument.annotation), NAMES.copy())  # our own source file
-            rule = _rule(annotation, ast.literal_eval(default))
+        text = "" if default is None or argument.annotation is None else ast.unparse(argument.annotation)
+        if "Setting(" in text or text in names.keys() - NAMES.keys():
+            rule = _rule(eval(text, dict(names)), ast.literal_eval(default or ""))
             assert rule is not None
             yield argument.arg, rule
 
 
 def _constants(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
-    """The class attributes with literal values."""
+    """Yield the class attributes with literal values."""
     for member in node.body:
         match member:
             case (

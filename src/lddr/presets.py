@@ -23,8 +23,8 @@ QUICK: dict[str, dict[str, Any]] = {
     "dsprites": SMALL | {"steps": 10_000},
     "rooms": SMALL | {"num_latents": 6, "noise_end": 1.0, "steps": 10_000},
 }
-OWN = SMALL | {"num_latents": 6, "steps": 4_000, "min_contrast": 300.0}  # quick, on images of one's own; every dataset
-# of the paper has a contrast above 500 nats at 64x64
+# Quick, on a user's own images; every dataset of the paper has a contrast above 500 nats at 64x64.
+OWN = SMALL | {"num_latents": 6, "steps": 4_000, "min_contrast": 300.0}
 ELSEWHERE = SHORT | {"steps": 10_000}  # quick, on a dataset without settings of its own
 SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
 PAPERS_RESOLUTION = 64
@@ -43,12 +43,12 @@ def preset_settings(
     own_size: int | str | None = None,
     supervised_factors: int | None = None,
 ) -> dict[str, Any]:
-    """What a preset changes from the defaults; settings that the model does not have are left out by who asks.
+    """Return what a preset changes from the defaults; the caller drops settings that the model does not have.
 
     `resolution` and `num_latents` are those that were asked for; `own_size` is the size of a user's own images, which
-    are not enlarged; `supervised_factors` is how many factors have labels that train. Small images keep the paper's
-    balance: a reconstruction is a sum over pixels, of which they have fewer. The D-VAE's discrete peers have
-    settings and a balance of their own.
+    are not enlarged; `supervised_factors` is the number of factors whose labels train. Small images keep the paper's
+    balance: a reconstruction is a sum over pixels, of which they have fewer. Other discrete models have published
+    settings with a balance of their own.
     """
     name = SAME_SETTINGS.get(dataset, dataset)
     if preset not in PRESETS:

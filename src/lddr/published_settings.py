@@ -8,6 +8,7 @@ the weights use the authors' initialisation, or torch's on `circles`.
 
 from typing import Any
 
+from lddr.config import Training
 from lddr.data import height_and_width
 from lddr.data.dataset import datasets
 from lddr.models import Model
@@ -80,10 +81,12 @@ def published_weights(
             if objective == "autoencoder":
                 initial |= {"clip": 1.0, "weight_decay": 0.1, "reconstruction_weight": 1 / values}
             else:  # relative to a reconstruction that is a sum
-                weight = weight * values * settings.get("reconstruction_weight", 1.0)  # in this order: same bits
+                weight = (
+                    weight * values * settings.get("reconstruction_weight", Training.reconstruction_weight)
+                )  # in this order: same bits
             return initial | {"quantisation_weight": weight, "commitment_weight": weight}
         case "codebook", "elbo" | "factor":
-            latents = settings.get("num_latents", 10)
+            latents = settings.get("num_latents", model.family.rules["num_latents"].default)
             inverse, ratio = (20_000, 50) if is_mpi3d else (1000, 10)  # 1 / the KL's weight; KL's over TC's weight
             return initial | {"reconstruction_weight": inverse * latents / values, "gamma": latents / ratio}
     return initial

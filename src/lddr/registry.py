@@ -1,4 +1,4 @@
-"""Name → thing, filled by the modules that define the things, with an error that suggests the nearest name."""
+"""Registries: things by name, registered by the modules that define them; unknown names get a suggestion."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,48 +10,45 @@ from lddr.errors import UserError, hint
 from lddr.files import reason_of
 
 T = TypeVar("T")
-PLUGINS = "LDDR_PLUGINS"  # modules that register parts of a user's own, with commas between
+PLUGINS = "LDDR_PLUGINS"  # modules that register a user's own parts, separated by commas
 
 
 class Registry(Generic[T]):
     """Things of one kind by name; the `homes`, modules or packages, are imported at the first look-up."""
 
-    def __init__(self, kind: str, homes: tuple[str, ...], admit: Callable[[str, T], None] | None = None) -> None:
-        """`admit` is called with each name and thing before it is known, and raises what speaks against it."""
-        self.kind = kind
-        self._homes, self._admit = homes, admit
+    def __init__(self, kind: str, homes: tuple[str, ...], or_else: str = "") -> None:
+        """`or_else` ends the error about an unknown name: what a user may give instead."""
+        self.kind, self._homes, self._or_else = kind, homes, or_else
         self._things: dict[str, T] = {}
         self._retired: dict[str, str] = {}
         self._filled = False
 
     def register(self, name: str) -> Callable[[T], T]:
-        """Decorator: make the thing known under `name`."""
+        """Return a decorator that registers a thing as `name`."""
 
         def add(thing: T) -> T:
             if name in self._things:
                 raise ValueError(f"two {self.kind}s are called {name!r}")
-            if self._admit is not None:
-                self._admit(name, thing)
             self._things[name] = thing
             return thing
 
         return add
 
     def retire(self, name: str, successor: str) -> None:
-        """Answer a name that is no more with the one that took its place."""
+        """Let the error for a former name suggest its successor."""
         self._retired[name] = successor
 
     def registered(self) -> list[str]:
-        """The names in the order in which they were registered."""
+        """Return the names in the order in which they were registered."""
         return list(self._fill())
 
     def _fill(self) -> dict[str, T]:
         if not self._filled:
-            self._filled = True  # first: what is imported now may look something up itself
+            self._filled = True  # first, since modules may look something up while they are imported
             try:
                 self._import_all()
             except BaseException:
-                self._filled = False  # a part of it is nothing to look up in
+                self._filled = False
                 raise
         return self._things
 
@@ -67,7 +64,9 @@ class Registry(Generic[T]):
         if name in self._retired and name not in things:
             raise UserError(f"the {self.kind} {name!r} is no more; use {self._retired[name]!r} in its place")
         if name not in things:
-            raise UserError(f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}")
+            raise UserError(
+                f"unknown {self.kind} {name!r}; {hint(name, things)}Known: {', '.join(self)}{self._or_else}"
+            )
         return things[name]
 
     def __contains__(self, name: object) -> bool:
@@ -87,6 +86,8 @@ def _import_plugin(name: str) -> None:
         raise UserError(
             f"${PLUGINS} names {name!r}, but {error.name!r} is not found; correct the name, or put it on PYTHONPATH"
         ) from error
+    except UserError as error:
+        raise UserError(f"${PLUGINS} names {name!r}: {error}") from error
     except Exception as error:  # it is the user's own code
         said = f"${PLUGINS} names {name!r}, which cannot be imported ({type(error).__name__}: {reason_of(error)})"
         raise UserError(f"{said}; fix it, with --debug for the traceback") from error

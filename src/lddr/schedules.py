@@ -4,7 +4,7 @@ import math
 
 
 def cosine(start: float, end: float, step: int, steps: int) -> float:
-    """From `start` at step 0 to `end` at step `steps`, just after the last one, along half a cosine; constant outside.
+    """Return half a cosine from `start` at step 0 to `end` at step `steps`, just after the last one; constant outside.
 
     The paper's Gumbel scale goes from 0.5 to 2.0 this way over all training steps, as in the authors' code.
     """
@@ -12,7 +12,7 @@ def cosine(start: float, end: float, step: int, steps: int) -> float:
 
 
 def linear(start: float, end: float, step: int, steps: int) -> float:
-    """From `start` at step 0 to `end` at step `steps` along a line, constant outside: AnnealedVAE's capacity."""
+    """Return a line from `start` at step 0 to `end` at step `steps`, constant outside: AnnealedVAE's capacity."""
     return _between(start, end, _fraction(step, steps))
 
 

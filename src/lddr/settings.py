@@ -1,23 +1,24 @@
-"""Every setting once: default, help, range and choices stand in the dataclass it belongs to; all others ask here.
+"""Settings: the default, help text, range and choices of each are declared once, in the class that it belongs to.
 
-The command line, `configure`, studies, `lddr models`, the tables of the docs and the exact command of a report come
-from these declarations.
+The command line, `configure`, studies, `lddr models`, the tables of the docs and the commands in reports are made from
+these declarations.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from types import MappingProxyType
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Any, Self
 
 from lddr.data import as_resolution, height_and_width
 from lddr.errors import UserError, hint
 
-LARGEST = 1e30  # of a number: weights have 32 bits
+LARGEST_NUMBER = 1e30  # weights have 32 bits
+LIMITS = ("at_least", "above", "at_most")
 
 
 class Size:
-    """The kind of a setting that is a number of pixels for squares, or text such as "48x96"."""
+    """The type of a setting that is a number of pixels for squares, or text such as "48x96"."""
 
 
 KINDS = {
@@ -32,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What is known of a setting besides its name."""
+    """The default, help text, type, range and choices of a setting."""
 
     default: Any
     help: str
@@ -43,9 +44,9 @@ class Rule:
     choices: tuple[str, ...] = ()
 
     def fitting(self, name: str, value: Any) -> Any:
-        """The value in the setting's own type, so that 10, 10.0 and "10" are the same run; else a sentence."""
-        if value is None and self.default is None:
-            return None
+        """Return the value in the setting's type, so that 10, 10.0 and "10" are the same run, or raise UserError."""
+        if (value is None and self.default is None) or (value in ((), []) and self.default == ()):
+            return self.default
         fitting = _CONVERSIONS[self.kind](value)
         if fitting is None:
             raise UserError(f"{name} must be {KINDS[self.kind]}, not {value!r}")
@@ -54,8 +55,6 @@ class Rule:
             raise UserError(f"{name} must be one of {known}, not {value!r}" + (f"; {near}" if near else ""))
         for number in fitting if self.kind is tuple else [fitting]:
             self._check_range(name, number)
-        if self.kind is float and abs(fitting) > LARGEST:
-            raise UserError(f"{name} must be a number up to {LARGEST:g} in size, not {fitting:g}")
         return fitting
 
     def _check_range(self, name: str, value: Any) -> None:
@@ -65,6 +64,8 @@ class Rule:
             raise UserError(f"{name} must be more than {self.above:g}, not {value}")
         if self.at_most is not None and value > self.at_most:
             raise UserError(f"{name} must be at most {self.at_most:g}, not {value}")
+        if self.kind is float and abs(value) > LARGEST_NUMBER:
+            raise UserError(f"{name} must be a number up to {LARGEST_NUMBER:g} in size, not {value:g}")
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,37 @@ class Setting:
 
 
 def setting(default: Any, help: str, kind: type | None = None, **limits: Any) -> Any:  # noqa: A002
-    """A dataclass field that is a setting: `limits` are at_least, above, at_most and choices."""
+    """Return a dataclass field that is a setting; `limits` are at_least, above, at_most and choices."""
     return field(default=default, metadata={"rule": Rule(default, help, kind or type(default), **limits)})
 
 
 def rules_of(piece: Any) -> dict[str, Rule]:
-    """The settings of a dataclass or an instance of it, or of a part of a model, by name."""
-    if not is_dataclass(piece) or "rules" in {each.name for each in fields(piece)}:
-        return dict(piece.rules)
-    return {each.name: each.metadata["rule"] for each in fields(piece) if "rule" in each.metadata}
+    """Return the settings of a dataclass or its instance, or of a part of a model, by name."""
+    if (rules := getattr(piece, "rules", None)) is not None:
+        return dict(rules)
+    return dict(_declared(piece if isinstance(piece, type) else type(piece)))
+
+
+@cache
+def _declared(cls: Any) -> dict[str, Rule]:
+    return {each.name: each.metadata["rule"] for each in fields(cls) if "rule" in each.metadata}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A dataclass of settings, whose values are converted to their types and checked."""
+
+    def __post_init__(self) -> None:
+        for name, rule in rules_of(self).items():
+            object.__setattr__(self, name, rule.fitting(name, getattr(self, name)))
+
+    def changed(self, **settings: Any) -> Self:
+        """Return a copy with other values for these settings."""
+        return replace(self, **settings)
 
 
 def flattened(nested: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run under their names on the command line; what a part is called stands under the part's name.
+    """Return the settings of a run under their names on the command line, and the names of its parts.
 
     {"latent": {"name": "categorical", "num_latents": 6}} → {"latent": "categorical", "num_latents": 6}
     """
@@ -103,100 +122,75 @@ def flattened(nested: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-@dataclass(frozen=True)
-class Settings:
-    """A dataclass of settings; whoever makes one gets values of the right type and in their range, or a sentence."""
-
-    def __post_init__(self) -> None:
-        for name, rule in rules_of(self).items():
-            object.__setattr__(self, name, rule.fitting(name, getattr(self, name)))
-
-    def changes(self, usual: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
-        """The settings that are not as `usual`, where it says nothing at their defaults."""
-        values = {name: getattr(self, name) for name in rules_of(self)}
-        return {name: value for name, value in values.items() if value != usual.get(name, self.default_of(name))}
-
-    @classmethod
-    def default_of(cls, name: str) -> Any:
-        return rules_of(cls)[name].default
+# options of commands and columns of tables that are no settings
+RESERVED = (
+    "model latent objective likelihood dataset preset supervision out device threads compile tensorboard "
+    "checkpoint_seconds quiet name loss state run folder checksum"
+)
+_owners: dict[str, tuple[str, type]] = dict.fromkeys(RESERVED.split(), ("the command line", object))
 
 
-class Claims:
-    """Which part of a run a setting's name belongs to: one name, one part, or it is an error at import."""
+def claim(part: str, class_name: str, rules: Mapping[str, Rule]) -> None:
+    """Reserve the names of settings for a part of a run, since each name is one flag of the command line.
 
-    def __init__(self, reserved: Iterable[str]) -> None:
-        self._parts: dict[str, tuple[str, type]] = dict.fromkeys(reserved, ("the command line", object))
-
-    def claim(self, part: str, piece: Any) -> None:
-        """Take the names of a dataclass for a part; several latents or objectives may share a name of one type."""
-        for name, rule in rules_of(piece).items():
-            owner, kind = self._parts.setdefault(name, (part, rule.kind))
-            if (owner, kind) != (part, rule.kind):
-                raise ValueError(f"the setting {name!r} of {_name(piece)} is taken by {owner} ({kind.__name__})")
-
-
-def _name(piece: Any) -> str:
-    return getattr(piece, "class_name", None) or piece.__name__
-
-
-# what commands and lists of runs have beside the settings of a run
-RESERVED = "model latent objective likelihood dataset preset supervision out device threads compile tensorboard"
-claims = Claims(f"{RESERVED} checkpoint_seconds quiet name loss state run folder checksum".split())
+    Raise ValueError for a name of another part, or if two latents or objectives have it with different types.
+    """
+    for name, rule in rules.items():
+        owner, kind = _owners.setdefault(name, (part, rule.kind))
+        if (owner, kind) != (part, rule.kind):
+            raise ValueError(f"the setting {name!r} of {class_name} is taken by {owner} ({kind.__name__})")
 
 
 @dataclass(frozen=True)
-class Described:
-    """A setting as all its owners see it: for the command line and the docs."""
+class SharedSetting:
+    """A setting with the rules of all its owners: latents, objectives and likelihoods, or other parts of a run."""
 
-    name: str
-    rules: Mapping[str, Rule]  # by owner: the name of a latent family or objective, or of the part of the run
+    rules: Mapping[str, Rule]
 
     @property
     def kind(self) -> type:
         return next(iter(self.rules.values())).kind
 
     @property
-    def help(self) -> str:
-        """What it is; where the owners differ, for each of them."""
-        helps: dict[str, list[str]] = {}
-        for owner, rule in self.rules.items():
-            helps.setdefault(rule.help, []).append(owner)
-        if len(helps) == 1:
-            return next(iter(helps))
-        return " ".join(f"{text.rstrip('.')} ({', '.join(owners)})." for text, owners in helps.items())
-
-    def check(self, name: str, value: Any) -> None:
-        """Refuse, under the name a user knows it by, what none of its owners takes."""
-        for rule in self.rules.values():
-            rule.fitting(name, value)
-
-    @property
     def choices(self) -> tuple[str, ...]:
         return next(iter(self.rules.values())).choices
 
     @property
+    def help(self) -> str:
+        texts = _with_owners({owner: rule.help.rstrip(".") for owner, rule in self.rules.items()})
+        return " ".join(f"{text}." for text in texts)
+
+    @property
     def default(self) -> str:
-        """The default in words."""
-        defaults = {owner: _shown(rule.default) for owner, rule in self.rules.items()}
-        if len(set(defaults.values())) == 1:
-            return next(iter(defaults.values()))
-        owners = {value: [owner for owner in defaults if defaults[owner] == value] for value in defaults.values()}
-        return ", ".join(f"{value} ({', '.join(those)})" for value, those in owners.items())
+        """The default as text."""
+        return ", ".join(_with_owners({owner: as_text(rule.default) for owner, rule in self.rules.items()}))
 
 
-def described(pieces: Iterable[tuple[str, Any]]) -> dict[str, Described]:
-    """All settings of some (owner, dataclass) pairs, by name, in order of appearance."""
+def shared_settings(pieces: Iterable[tuple[str, Any]]) -> dict[str, SharedSetting]:
+    """Return all settings of (owner, piece) pairs by name, in order of appearance."""
     found: dict[str, dict[str, Rule]] = {}
     for owner, piece in pieces:
         for name, rule in rules_of(piece).items():
             found.setdefault(name, {})[owner] = rule
-    return {name: Described(name, rules) for name, rules in found.items()}
+    return {name: SharedSetting(rules) for name, rules in found.items()}
 
 
-def _shown(value: Any) -> str:
+def _with_owners(texts: Mapping[str, str]) -> list[str]:
+    """Return the text that all owners share, or else each text with its owners."""
+    owners: dict[str, list[str]] = {}
+    for owner, text in texts.items():
+        owners.setdefault(text, []).append(owner)
+    return list(owners) if len(owners) == 1 else [f"{text} ({', '.join(own)})" for text, own in owners.items()]
+
+
+def as_text(value: Any) -> str:
+    """Return a value as it is written on the command line; numbers have as many digits as people write."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# conversions: None if the value is not of the type
 
 
 def _whole(value: Any) -> int | None:
@@ -212,26 +206,16 @@ def _whole(value: Any) -> int | None:
 
 def _number(value: Any) -> float | None:
     try:
-        number = None if isinstance(value, bool) else float(value)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if number is not None and math.isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def _wholes(value: Any) -> tuple[int, ...] | None:
     value = value.split(",") if isinstance(value, str) else value
-    if not isinstance(value, Iterable):
-        return None
-    numbers = [_whole(each) for each in value]
+    numbers = [_whole(each) for each in value] if isinstance(value, Iterable) else []
     return None if None in numbers or not numbers else tuple(numbers)  # type: ignore[arg-type]
-
-
-def _truth(value: Any) -> bool | None:
-    return {"true": True, "false": False}.get(str(value).lower())
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _size(value: Any) -> int | str | None:
@@ -245,8 +229,8 @@ def _size(value: Any) -> int | str | None:
 _CONVERSIONS: dict[type, Callable[[Any], Any]] = {
     int: _whole,
     float: _number,
-    str: _text,
+    str: lambda value: value if isinstance(value, str) else None,
     tuple: _wholes,
-    bool: _truth,
+    bool: lambda value: {"true": True, "false": False}.get(str(value).lower()),
     Size: _size,
 }

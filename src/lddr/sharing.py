@@ -27,7 +27,7 @@ from lddr.training.checkpoint import module_tensors, save_model
 
 CARD, PICTURE = "README.md", "traversals.png"
 FILES = (CARD, CONFIG, LOG, MODEL, PICTURE, SCORES)  # no other file is ever uploaded or downloaded
-MOST_LINES = 100  # of the log, evenly spread: enough for its curves
+MOST_LINES = 100  # of the log, evenly spaced: enough for its curves
 LOGIN = "log in with: hf auth login, or give a token"
 
 
@@ -63,7 +63,7 @@ def run_of(trained: Trained) -> RunFolder | None:
 
 
 def write_card(packed: RunFolder, name: str, source: RunFolder | None, licence: str | None = None) -> None:
-    """Write the README.md of a packed run, with a picture of its latents if the run and its images are at hand."""
+    """Write the README.md of a packed run, with a picture of its latents if the run and its images are available."""
     import yaml  # huggingface_hub installs it
 
     run, caption = _as_run(packed), None
@@ -116,7 +116,7 @@ def _body(run: Run, name: str, caption: str | None) -> Iterator[str]:
     yield from ("", "## Settings", "| setting | value |", "| --- | --- |")
     settings = {setting: value for setting, value in run.settings.items() if setting != "checksum"}
     yield from (f"| {setting} | {'none' if value is None else shown(value)} |" for setting, value in settings.items())
-    yield from ("", "## Make it again", "```sh", shlex.join(train_words(config)), "```")
+    yield from ("", "## Reproduce", "```sh", shlex.join(train_words(config)), "```")
     yield f"Made with {', '.join(f'{part} {version}' for part, version in files.versions.items()) or 'lddr'}."
 
 
@@ -153,7 +153,7 @@ def pull(repository: str, revision: str | None = None, token: str | None = None)
     from huggingface_hub import snapshot_download
 
     options: dict[str, Any] = {"allow_patterns": list(FILES), "library_name": "lddr"}
-    with _hub_errors(f"there is no folder {repository}, and it cannot be had from the Hugging Face Hub"):
+    with _hub_errors(f"there is no folder {repository}, and the Hugging Face Hub has no such model"):
         folder = RunFolder(snapshot_download(repository, revision=revision, token=token, **options))
     if not folder.model_file.exists():
         raise UserError(f"{repository} is no model of lddr: it has no {MODEL}; choose another repository")
@@ -170,29 +170,31 @@ def pull(repository: str, revision: str | None = None, token: str | None = None)
 @contextmanager
 def _hub_errors(failure: str) -> Iterator[None]:
     """Raise a `UserError` that says what to do for any error on the way to the Hub."""
-    from huggingface_hub import errors
-
     try:
         yield
-    except errors.HFValidationError as error:
-        raise UserError(f"{failure}: a repository is called OWNER/NAME ({reason_of(error)})") from error
-    except errors.LocalTokenNotFoundError as error:
-        raise UserError(f"{failure}: you are not logged in; {LOGIN}") from error
-    except errors.RevisionNotFoundError as error:
-        raise UserError(f"{failure}: there is no such revision; correct it or leave it out") from error
-    except errors.GatedRepoError as error:
-        raise UserError(f"{failure}: its owner has to let you in; ask on its page, then log in") from error
-    except errors.HfHubHTTPError as error:
-        status = error.response.status_code
-        if status == 401:
-            reason = f"the Hub does not know you, or there is none of this name; {LOGIN}"
-        elif isinstance(error, errors.RepositoryNotFoundError):
-            reason = f"there is none of this name, or it is private; correct the name, or {LOGIN}"
-        elif status == 403:
-            reason = "you may not do this there; choose a name of your own, or a token that may write"
-        else:
-            reason = f"the Hub says {reason_of(error)}; try again later"
-        raise UserError(f"{failure}: {reason}") from error
-    except Exception as error:  # network libraries raise errors of many kinds
-        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-        raise UserError(f"{failure} ({reason_of(cause)}); check the connection and try again") from error
+    except Exception as error:  # network libraries raise errors of many types
+        raise UserError(f"{failure}{_hub_reason(error)}") from error
+
+
+def _hub_reason(error: Exception) -> str:
+    from huggingface_hub import errors
+
+    match error:
+        case errors.HFValidationError():
+            return f": a repository is called OWNER/NAME ({reason_of(error)})"
+        case errors.LocalTokenNotFoundError():
+            return f": you are not logged in; {LOGIN}"
+        case errors.RevisionNotFoundError():
+            return ": there is no such revision; correct it or leave it out"
+        case errors.GatedRepoError():
+            return ": its owner has to grant you access; ask on its page, then log in"
+        case errors.HfHubHTTPError() if error.response.status_code == 401:
+            return f": the Hub does not know you, or there is no repository of this name; {LOGIN}"
+        case errors.RepositoryNotFoundError():
+            return f": there is no repository of this name, or it is private; correct the name, or {LOGIN}"
+        case errors.HfHubHTTPError() if error.response.status_code == 403:
+            return ": you may not write there; choose a name of your own, or a token that may write"
+        case errors.HfHubHTTPError():
+            return f": the Hub says {reason_of(error)}; try again later"
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    return f" ({reason_of(cause)}); check the connection and try again"

@@ -12,7 +12,7 @@ TAILS = 0.025, 0.975  # the ends of a 95 % interval
 def spearman(left: ArrayLike, right: ArrayLike) -> Floats:
     """Return Spearman's rank correlation along the last axis, (…, samples) → (…); NaN where either side is constant.
 
-    Other than `scipy.stats.spearmanr` it takes many pairs of samples at once, as a bootstrap has them.
+    Unlike `scipy.stats.spearmanr` it takes many pairs of samples at once, which bootstraps need.
     """
     from scipy.stats import rankdata
 

@@ -7,7 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from lddr.errors import UserError
-from lddr.settings import Settings, claims, setting
+from lddr.settings import Settings, setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +25,7 @@ class Supervision(Settings):
     loss: str = ""
     labels: int = setting(
         100,
-        "How many labelled images; a share of them validates. Where only some images are labelled, the default is all "
+        "Number of labelled images, some of which validate. Where only some images are labelled, the default is all "
         "of those.",
         at_least=2,
     )
@@ -33,11 +33,13 @@ class Supervision(Settings):
     risk_of: str = setting(
         "batch",
         "What the weight multiplies: the sum over the labelled batch, as in disentanglement_lib, or the loss of one "
-        "labelled image, as in the paper's equation, with which small weights have hardly any effect.",
+        "labelled image, as in the paper's equation, with which small weights have almost no effect.",
         choices=("batch", "image"),
     )
-    label_seed: int = setting(0, "Decides which images are labelled.", at_least=0)
-    validation_share: float = setting(0.1, "Share of the labelled images that do not train.", at_least=0, at_most=0.9)
+    label_seed: int = setting(0, "Seed of the choice of labelled images.", at_least=0)
+    validation_share: float = setting(
+        0.1, "Share of the labelled images that validate instead of training.", at_least=0, at_most=0.9
+    )
     free_penalty: float = setting(
         0.0,
         "Weight of a penalty on latents without a factor that repeat those with one: the sum of their squared "
@@ -107,6 +109,3 @@ class Supervision(Settings):
     def weight(self, batch_size: int) -> float:
         """Return the factor of the risk of one image, mean over the labelled batch."""
         return self.omega * (batch_size if self.risk_of == "batch" else 1)
-
-
-claims.claim("supervision", Supervision)

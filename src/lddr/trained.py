@@ -38,7 +38,7 @@ from lddr.runs.run import Machine, run
 from lddr.training.batches import as_tensor
 from lddr.training.checkpoint import check_fit, load_model, load_module, module_tensors, save_model
 from lddr.training.trainer import prepare_vae, vae_of
-from lddr.vae import VAE, check_shapes
+from lddr.vae import VAE, evaluating
 
 HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 CHUNK = 256  # images that go through the networks at once
@@ -46,10 +46,20 @@ Paths = str | Path | Iterable[str | Path]
 
 
 class Trained:
-    """A trained VAE; images are (count, height, width, channels), uint8 or floats in [0, 1], and come out as floats.
+    """A trained VAE: numpy arrays in, numpy arrays out.
 
-    Wherever images go in, paths of pictures may, too; and with `resize=True` images of any size and with any channels
-    are prepared as the pictures it was trained on.
+    Images are (count, height, width, channels), uint8 or floats in [0, 1], or the paths of pictures; images that are
+    returned are floats. With `resize=True`, images of any size and channels are prepared as in training. `lddr.train`
+    and `Trained.load` return such a model; its PyTorch module is `vae`.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> trained = lddr.Trained.load("circles-dvae")  # ships with lddr
+    >>> images = lddr.load_dataset("circles", 32).images([0, 1, 2])
+    >>> codes = trained.represent(images)
+    >>> codes.shape, trained.decode(codes).shape
+    ((3, 2), (3, 32, 32, 1))
     """
 
     def __init__(
@@ -67,18 +77,18 @@ class Trained:
 
     @property
     def device(self) -> torch.device:
-        """Where the networks are; what goes in and comes out is numpy."""
+        """The device of the networks."""
         return next(self.vae.parameters()).device
 
     def to(self, device: str | torch.device) -> "Trained":
-        """The same model, moved to a device: cpu, cuda, mps, or auto for the best there is."""
+        """Move the model to a device (cpu, cuda, mps, or auto for the best available) and return it."""
         self.vae.latent.cache_mask()
         self.vae.to(chosen_device(str(device)))
         return self
 
     @property
     def preparation(self) -> Preparation:
-        """What is done with pictures before they are encoded."""
+        """How pictures are prepared before they are encoded."""
         fit = "pad" if self.config.dataset in datasets else self.config.fit
         return Preparation.of(self.image_shape, fit, self.config.background).on(self._background)
 
@@ -88,10 +98,19 @@ class Trained:
         return f"<{self.config.model}: {self.num_latents} latents{values}, {self.config.dataset} at {size}{where}>"
 
     def read(self, paths: Paths) -> NDArray[np.uint8]:
-        """Pictures of one or several files or folders, prepared as in training: (count, height, width, channels).
+        """Read pictures and prepare them as in training: EXIF orientation, transparency, aspect ratio, size, channels.
 
-        That covers EXIF orientation, transparency, aspect ratio, size and channels. If training met no transparent
-        pictures, those of one call get the background that shows them best.
+        If there were no transparent pictures in training, those of one call get the background that shows them best.
+
+        Parameters
+        ----------
+        paths
+            One or several files or folders.
+
+        Returns
+        -------
+        numpy.ndarray
+            uint8, (count, height, width, channels).
         """
         given = [paths] if isinstance(paths, str | Path) else list(paths)
         if not given:
@@ -99,25 +118,49 @@ class Trained:
         return prepared(given, self.preparation)
 
     def represent(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
-        """The codes: the expected value of every latent, (count, latents)."""
+        """Encode images.
+
+        Parameters
+        ----------
+        images
+            (count, height, width, channels), or paths of pictures.
+        resize
+            Prepare images of another shape as in training, instead of raising an error.
+
+        Returns
+        -------
+        numpy.ndarray
+            Codes, (count, latents): the expected value of every latent.
+        """
         return self._encoded(images, lambda posterior: posterior.mean, resize)
 
     def posterior(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
-        """Discrete: the probability of every value, (count, latents, values); Gaussian: mean and variance."""
+        """Return the probability of every value, (count, latents, values); for Gaussian latents mean and variance."""
         return self._encoded(images, lambda posterior: posterior.parameters, resize)
 
     def categories(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.int64]:
-        """The most probable category of every latent: (count, latents)."""
+        """Return the most probable category of every latent: (count, latents)."""
         self._need_categories()
         return self.posterior(images, resize).argmax(axis=2)
 
     def reconstruct(self, images: ArrayLike | Paths, resize: bool = False) -> NDArray[np.float32]:
-        """Images through the codes and back."""
+        """Return the decoded codes of images."""
         return self.decode(self.represent(images, resize))
 
     @torch.no_grad()
     def decode(self, codes: ArrayLike) -> NDArray[np.float32]:
-        """Images of codes (count, latents): floats are values of the latents, whole numbers are categories."""
+        """Decode codes.
+
+        Parameters
+        ----------
+        codes
+            (count, latents): floats are values of the latents, integers are categories.
+
+        Returns
+        -------
+        numpy.ndarray
+            Expected images in [0, 1], (count, height, width, channels).
+        """
         array = as_array(codes)
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
@@ -126,7 +169,22 @@ class Trained:
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
     def traverse(self, image: ArrayLike | str | Path, latent: int, resize: bool = False) -> NDArray[np.float32]:
-        """The image with one latent at each of its active categories (Gaussian: from -2 to 2), the others kept."""
+        """Decode an image with one latent at each of its values, and the others as they are.
+
+        Parameters
+        ----------
+        image
+            (height, width, channels), or the path of a picture.
+        latent
+            Index of the latent.
+        resize
+            Prepare an image of another shape as in training.
+
+        Returns
+        -------
+        numpy.ndarray
+            (values, height, width, channels): one image for each value of `values_of(latent)`.
+        """
         code = self.represent(image if isinstance(image, str | Path) else as_array(image)[np.newaxis], resize)
         values = self.values_of(latent)
         codes = np.repeat(code, len(values), axis=0)
@@ -134,14 +192,14 @@ class Trained:
         return self.decode(codes)
 
     def values_of(self, latent: int) -> NDArray[np.float32]:
-        """The values a traversal of this latent goes through."""
+        """Return the values of a traversal of this latent: its active categories, or from -2 to 2 for a Gaussian."""
         if not 0 <= latent < self.num_latents:
             raise UserError(f"there is no latent {latent}; this model has the latents 0 to {self.num_latents - 1}")
         return self.vae.latent.values_of(latent).cpu().numpy()
 
     @property
     def num_latents(self) -> int:
-        """How many numbers a code has."""
+        """Number of latents, and of numbers in a code."""
         return self.vae.latent.num_latents
 
     @property
@@ -165,10 +223,20 @@ class Trained:
         latent: Latent | None = None,
         likelihood: Likelihood | None = None,
     ) -> "Trained":
-        """The model of a run folder, of a folder `save` wrote to, or one that ships with lddr, by its name (a str).
+        """Load a model.
 
-        A model that was trained with modules of your own needs them again, with weights of any values: files hold
-        weights and settings, and no code.
+        Parameters
+        ----------
+        folder
+            A run folder, a folder that `save` wrote to, or the name of a model that ships with lddr.
+        encoder, decoder, latent, likelihood
+            Your own modules, if the model was trained with them: files hold weights and settings, and no code. Their
+            weights are replaced.
+
+        Returns
+        -------
+        Trained
+            The model, on the CPU.
         """
         place = located(folder) if isinstance(folder, str) else folder
         path = RunFolder(place).model_file
@@ -177,7 +245,7 @@ class Trained:
         with reading_untrusted(path, "a model of lddr", "train it again or copy it again"):
             config, shape, background = _described(upgraded(facts, path))
             own = {"encoder": encoder, "decoder": decoder, "latent": latent, "likelihood": likelihood}
-            with torch.device("meta"):  # takes no memory, which settings that do not fit would claim at will
+            with torch.device("meta"):  # no memory: wrong settings could ask for any amount
                 check_fit("vae", module_tensors("vae", vae_of(config, shape, **own)), tensors)
             vae = vae_of(config, shape, **own)
         vae = vae.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -186,9 +254,9 @@ class Trained:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, revision: str | None = None, token: str | None = None) -> "Trained":
-        """What `load` takes, or a model of the Hugging Face Hub: OWNER/NAME, at a revision if given."""
+        """Load what `load` takes, or a model of the Hugging Face Hub: OWNER/NAME, at a revision if given."""
         if not str(name):
-            raise UserError("from_pretrained wants a folder, a model that ships with lddr, or OWNER/NAME of the Hub")
+            raise UserError("from_pretrained needs a folder, a model that ships with lddr, or OWNER/NAME of the Hub")
         place = located(name)
         if place.exists() or not HUB_NAME.fullmatch(str(name)):
             if revision is not None:
@@ -206,13 +274,13 @@ class Trained:
         revision: str | None = None,
         license: str | None = None,  # noqa: A002 (the Hub's word)
     ) -> str:
-        """Send it with its scores, settings and a card to the Hugging Face Hub; gives its address there."""
+        """Upload it with its scores, settings and a card to the Hugging Face Hub, and return its address there."""
         from lddr.sharing import push
 
         return push(self, repo_id, private, token, revision, license)
 
     def objective(self) -> Objective:
-        """The objective it was trained with; a discriminator is read once from the run's folder."""
+        """Return the objective it was trained with; a discriminator is read once from the run's folder."""
         if self._objective is None:
             self._objective = self._read_objective()
         return self._objective.to(self.device)
@@ -271,7 +339,7 @@ def _are_paths(images: Any) -> bool:
 
 
 def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int], str | None]:
-    """The settings of a model, the shape of its images and the colour behind them, as its file tells them."""
+    """Return the settings of a model, the shape of its images and the colour behind them."""
     height, width, channels = map(operator.index, facts["image_shape"])
     background = facts.get("background")
     return Config.from_dict(facts["settings"]), (height, width, channels), background and as_hex(background)
@@ -288,29 +356,57 @@ def train(
     factors: Any = None,
     **settings: Any,
 ) -> Trained:
-    """Train a model on images; the run is kept below `out` if given.
+    """Train a model on images.
 
-    The images are a dataset of lddr or its name, the path of a folder or file, an array or tensor of any framework, a
-    memory map, a torch `Dataset` or `DataLoader`, or an iterable of images or batches, as `as_dataset` takes them.
+    Parameters
+    ----------
+    dataset
+        A dataset of lddr or its name, the path of a folder or file, an array or tensor of any framework, a memory map,
+        a torch `Dataset` or `DataLoader`, or an iterable of images or batches.
+    model
+        Name of a model, by default a D-VAE, or a `lddr.VAE`, which is trained in place. `latent` and `objective` among
+        the settings name a model, too.
+    preset
+        "quick" (32x32) and "standard" (64x64) take minutes; "paper" has the paper's settings.
+    out
+        Folder below which the run is kept.
+    machine
+        Device, threads and how to report progress.
+    on_log
+        Called with the step and the values of every line of the log; an exception in it ends the training.
+    seeds
+        How many models to train, from `seed` on: on all cores if Ray is installed; one after the other if not, or on a
+        GPU. The one whose codes agree most with those of the others is returned; the reasons are printed. With `out`,
+        it gets a page that shows its latents.
+    factors
+        Labels of the images: an array (images,) or (images, factors), a DataFrame, a dict of columns, or True for the
+        labels of a torch dataset. NaN, None and "" are unknown values, and so is -1 in a column without other negative
+        numbers.
+    **settings
+        Any setting of `lddr train`, such as num_latents, steps, seed or supervision.
 
-    The model is a D-VAE unless named, by `model` or by `latent` and `objective` among the settings, or given as a
-    `lddr.VAE`, which is trained in place. The presets "quick" (32x32) and "standard" (64x64) take minutes, "paper" has
-    the paper's settings. `on_log` is called with the step and the values of every line of the log; what it raises ends
-    the training.
+    Returns
+    -------
+    Trained
+        The trained model.
 
+    Notes
+    -----
     Your own images are scaled to `resolution`, pixels per side or "HEIGHTxWIDTH", if it is given. Otherwise they keep
     their size from 8 to 512 pixels a side, and pictures of several sizes become squares of up to 64; the quick preset
     makes the longer side 32 at most. A `Dataset` of lddr is taken as it is.
 
-    `factors` are labels of the images: an array of shape (images,) or (images, factors), a DataFrame, a dict of
-    columns, or True for the labels of a torch dataset. A value that is NaN, None or "" is unknown, and so is -1 in a
-    column without other negative numbers. All known labels supervise the training (`labels` draws fewer), latent i by
-    factor i, with the loss that `supervision` names, else with the usual one of the latent family: "masked" for
-    categorical latents, "bce" for Gaussian ones, "l2" for rounded ones; supervision=None trains without the labels.
+    All known labels supervise the training (`labels` draws fewer), latent i by factor i. The loss is `supervision`,
+    by default "masked" for categorical latents, "bce" for Gaussian ones and "l2" for rounded ones; supervision=None
+    trains without the labels.
 
-    With `seeds` above 1, so many models are trained, from `seed` on: on all cores if Ray is installed, one after the
-    other if not, or on a GPU. The one whose codes agree most with those of the others is returned; the reasons are
-    printed. With `out`, it gets a page that shows its latents.
+    Examples
+    --------
+    >>> import lddr
+    >>> machine = lddr.Machine("cpu", threads=1, quiet=True)
+    >>> trained = lddr.train("circles", "vae", steps=2, resolution=16, width=4, mean_bias=False, machine=machine)
+    >>> trained.num_latents, trained.image_shape
+    (2, (16, 16, 1))
     """
     if on_log is not None:
         machine = replace(machine or Machine(), on_log=on_log)
@@ -332,8 +428,9 @@ def train(
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
 
-    own: dict[str, Any] = {} if vae is None else {"encoder": vae.encoder, "decoder": vae.decoder}
-    own |= {} if vae is None else {"latent": vae.latent, "likelihood": vae.likelihood}
+    own: dict[str, Any] = {}
+    if vae is not None:
+        own = {name: getattr(vae, name) for name in ("encoder", "decoder", "latent", "likelihood")}
 
     def run_below(place: Path) -> Path:
         if seeds == 1:
@@ -351,7 +448,7 @@ def train(
         try:
             trained = Trained.load(run_below(Path(folder)), **own)
         except Stopped:
-            raise Stopped("training was stopped and nothing kept; with out=FOLDER it could have gone on") from None
+            raise Stopped("training was stopped and nothing kept; with out=FOLDER it could be resumed") from None
         trained.objective()  # keeps a discriminator: the folder is about to vanish
         trained.folder = None
         return trained
@@ -360,10 +457,10 @@ def train(
 def _around(
     vae: VAE, dataset: Any, preset: str, settings: dict[str, Any], factors: Any, quiet: bool
 ) -> tuple[Config, Dataset]:
-    """The settings of a training of a user's own model, and the images, in the size they have."""
+    """Return the settings of a run with a user's own model, and the images in their own size."""
     asked = {name: settings.pop(name) for name in ("resolution", "fit", "background") if name in settings}
     images = as_dataset(dataset, factors, **asked, quiet=quiet)
-    check_shapes(vae, images.image_shape)
+    _check_shapes(vae, images.image_shape)
     latent, likelihood = latents.choice_of(vae.latent), likelihoods.choice_of(vae.likelihood)
     names = {"latent": latent.name, "likelihood": likelihood.name, "objective": settings.pop("objective", None)}
     settings = {**latent.settings, **likelihood.settings, **_made(images, {}), **settings}
@@ -372,8 +469,27 @@ def _around(
     return changed(config, networks), images
 
 
+@torch.no_grad()
+def _check_shapes(vae: VAE, image_shape: tuple[int, int, int]) -> None:
+    """Raise an error if the networks do not fit the latent or the images."""
+    height, width, channels = image_shape
+    shape, device = (2, channels, height, width), next(vae.parameters()).device
+    with evaluating(vae):
+        try:
+            outputs = vae.encoder(torch.zeros(shape, device=device))
+            pictures = vae.decoder(torch.zeros(2, vae.latent.width, device=device))
+        except RuntimeError as error:
+            raise UserError(f"the networks do not take images of {height}x{width}x{channels}: {error}") from error
+    for what, found, wanted in (
+        ("encoder must give latent.num_parameters numbers for each image", outputs, (2, vae.latent.num_parameters)),
+        ("decoder must give images of the shape it is trained on", pictures, shape),
+    ):
+        if tuple(found.shape) != wanted:
+            raise UserError(f"the {what}: for two images {wanted}, not {tuple(found.shape)}")
+
+
 def _usual_supervision(model: str | VAE | None, settings: dict[str, Any]) -> str:
-    """The loss on labels that a user gives without naming a loss."""
+    """Return the loss for labels that are given without naming a loss."""
     if isinstance(model, VAE):
         family: Any = model.latent
     else:
@@ -387,12 +503,10 @@ def _usual_supervision(model: str | VAE | None, settings: dict[str, Any]) -> str
 def _chosen(
     dataset: Any, model: str | None, preset: str, settings: dict[str, Any], factors: Any, quiet: bool
 ) -> tuple[Config, Dataset]:
-    """The settings of a training, and its images."""
+    """Return the settings of a run, and its images."""
     if isinstance(dataset, Dataset):
-        own_factors = len(dataset.space.factors)
-        return configure(
-            model, dataset.name, preset, own_factors=own_factors, **settings | _made(dataset, settings)
-        ), dataset
+        settings = settings | _made(dataset, settings)
+        return configure(model, dataset.name, preset, own_factors=len(dataset.space.factors), **settings), dataset
     images = indexed(dataset, quiet)
     name = images if isinstance(images, str) else "array"
     size = own_size(images) if settings.get("resolution") is None else None
@@ -407,12 +521,11 @@ def _chosen(
 
 
 def _made(dataset: Dataset, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a dataset says of its images, whatever the preset does."""
+    """Return the settings that a dataset fixes: the size of its images and how they were fitted."""
     for name in ("fit", "background"):
         if settings.get(name) is not None:
             raise UserError(f"a Dataset is taken as it is; leave {name} out, or give it where the dataset is made")
-    made = dataset.preparation
+    made, resolution = dataset.preparation, as_resolution(*dataset.image_shape[:2])
     if made is None or made.fit is None or dataset.name in datasets:
-        return {"resolution": as_resolution(*dataset.image_shape[:2]), "fit": "legacy"}
-    resolution = as_resolution(*dataset.image_shape[:2])
+        return {"resolution": resolution, "fit": "legacy"}
     return {"resolution": resolution, "fit": made.fit, "background": made.padding or "auto"}

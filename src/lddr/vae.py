@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lddr.errors import UserError
 from lddr.latents.latent import Latent, Posterior, Sample, Scale
 from lddr.likelihoods import Likelihood
 from lddr.parts import likelihoods
@@ -17,13 +16,25 @@ from lddr.parts import likelihoods
 
 @dataclass(frozen=True)
 class Output:
-    """The output of a VAE for a batch of images, which objectives take."""
+    """The output of a VAE for a batch of images, which objectives take.
 
-    reconstruction: Tensor  # (batch, channels, height, width): the decoder's outputs, logits for a Bernoulli likelihood
+    Parameters
+    ----------
+    reconstruction
+        Outputs of the decoder, (batch, channels, height, width): logits for a Bernoulli likelihood.
+    posterior, sample
+        Posteriors of the images, and the sample that was decoded.
+    vae
+        The model.
+    precision
+        In which the networks were computed, if not in their own.
+    """
+
+    reconstruction: Tensor
     posterior: Posterior
     sample: Sample
     vae: VAE
-    precision: torch.dtype | None = None  # in which the networks were computed, if not in their own
+    precision: torch.dtype | None = None
 
     @property
     def z(self) -> Tensor:
@@ -82,9 +93,23 @@ class VAE(nn.Module):
     ) -> Output:
         """Return posterior, sample and reconstruction of a batch.
 
-        In training mode the posterior is sampled, with this noise (`latent.noise`) or fresh noise from torch's global
-        generator, multiplied by `scale`. In eval mode, without noise, the decoder gets the expected codes. Before that,
-        `share` may change the posteriors: give `objective.share` of an objective for pairs of images.
+        In training mode the decoder gets a sample, in eval mode without noise the expected codes.
+
+        Parameters
+        ----------
+        images
+            (batch, channels, height, width) in [0, 1].
+        noise
+            Noise of the sample (`latent.noise`); by default it comes from torch's global generator.
+        scale
+            Multiplies the noise.
+        share
+            Changes the posteriors before they are sampled: give `objective.share` of an objective for pairs of images.
+
+        Returns
+        -------
+        Output
+            `posterior`, `sample`, `z` and `reconstruction`, for an objective.
         """
         posterior = self.encode(images)
         posterior = posterior if share is None else share(posterior)
@@ -105,26 +130,6 @@ def in_precision(network: Callable[[Tensor], Tensor], precision: torch.dtype | N
     return outputs
 
 
-@torch.no_grad()
-def check_shapes(vae: VAE, image_shape: tuple[int, int, int]) -> None:
-    """Raise an error if the networks do not fit the latent or images of (height, width, channels)."""
-    height, width, channels = image_shape
-    shape, device = (2, channels, height, width), next(vae.parameters()).device
-    with evaluating(vae):
-        try:
-            outputs = vae.encoder(torch.zeros(shape, device=device))
-            pictures = vae.decoder(torch.zeros(2, vae.latent.width, device=device))
-        except RuntimeError as error:
-            raise UserError(f"the networks do not take images of {height}x{width}x{channels}: {error}") from error
-    wanted_outputs = 2, vae.latent.num_parameters
-    for what, found, wanted in (
-        ("encoder must give latent.num_parameters numbers for each image", outputs.shape, wanted_outputs),
-        ("decoder must give images of the shape it is trained on", pictures.shape, shape),
-    ):
-        if tuple(found) != tuple(wanted):
-            raise UserError(f"the {what}: for two images {tuple(wanted)}, not {tuple(found)}")
-
-
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
     """Switch a module to eval mode and back, for layers such as dropout and batch norm."""
@@ -134,19 +139,3 @@ def evaluating(module: nn.Module) -> Iterator[None]:
         yield
     finally:
         module.train(was_training)
-
-
-@torch.no_grad()
-def output_bias(vae: VAE) -> Tensor | None:
-    """Return the bias of the decoder's last layer, if all that it does is to shift the outputs."""
-    biases = [bias for layer in vae.decoder.modules() if isinstance(bias := getattr(layer, "bias", None), Tensor)]
-    if not biases:
-        return None
-    bias, kept = biases[-1], biases[-1].clone()
-    z = torch.zeros(1, vae.latent.width, device=bias.device)
-    with evaluating(vae.decoder):
-        before = vae.decoder(z)
-        bias += 1
-        is_shifted = torch.allclose(vae.decoder(z), before + 1, atol=1e-4)
-    bias.copy_(kept)
-    return bias if is_shifted else None

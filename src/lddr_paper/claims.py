@@ -1,41 +1,25 @@
-"""The claims of claims.toml, what explains their verdicts, and the table of the paper's claims in a report."""
+"""The claims of claims.toml, and the table of the paper's claims in a report."""
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import product
-from statistics import mean, median
+from statistics import mean
 from typing import Any
-
-import numpy as np
 
 from lddr.errors import UserError
 from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_metrics
 from lddr.models import models
 from lddr.report.exhibits import Number, Table, tables
-from lddr.report.groups import Group, main_groups, scores_of
+from lddr.report.groups import Group, main_groups
 from lddr.report.style import dataset_title, is_discrete, metric_title, model_title
-from lddr.runs.index import Run, Value
-from lddr.selection.selectors import all_but_seed
+from lddr.runs.index import Run
 from lddr_paper import judging
-from lddr_paper.comparisons import efficiencies, methods, standings
-from lddr_paper.judging import (
-    FEWEST,
-    MIXED,
-    Blocks,
-    Case,
-    Claim,
-    Estimate,
-    Measured,
-    Rows,
-    Runs,
-    column,
-    judge,
-    matching,
-)
+from lddr_paper.comparisons import efficiencies
+from lddr_paper.judging import FEWEST, MIXED, Case, Claim, Measured, Runs, judge
 from lddr_paper.latent_figures import PARALLEL, axis_angle, grid_turn, space_of
 from lddr_paper.published import (
     DATASETS,
@@ -49,64 +33,57 @@ from lddr_paper.published import (
 from lddr_paper.tables import COUNTED, MARKS, with_notes
 
 EVERY = ("circles", *DATASETS, *LOOK_ALIKES)  # datasets; our tables have circles, dsprites and rooms
-WITH_GAP = "families penalties choice"  # the studies whose runs the claims about the gap are judged by
 ENTROPY = "category_entropy"  # a score of our tables
-TIED, FREE = "tied.", "free."  # prefixes of scores of latents that are tied to a labelled factor, or to none
 TITLES = {
     "kl.first": "KL in the first hundred steps",
     "kl": "KL at the end",
     ENTROPY: "entropy of the categories of 1,000 images, summed over latents",
 }
-METHODS = {
-    "VAE, BCE": ("vae", "bce"),
-    "VAE, L2": ("vae", "l2"),
-    "D-VAE, cross-entropy": ("dvae", "cross-entropy"),
-    "D-VAE, masked": ("dvae", "masked"),
-}
-CHANGES: dict[str, dict[str, Value]] = {
-    "mean-brightness bias": {"mean_bias": "true"},
-    "risk of one image, ω = 16": {"risk_of": "image", "omega": 16},
-}
-WINS = "Share of {} cases, in percent, in which a method is best (a case is a metric; ties are shared):"
-WHY_LABELS = """\
-Explanation, looked for after the verdict with 1,000 labels was known: the median information, in nats, about a factor
-in the latent tied to it, and the largest in any one of the latents tied to no factor. The MIG subtracts the second
-largest."""
-OBSTACLES = """\
-Two possible obstacles for the D-VAE, removed one at a time: latents that settle on one category because the images are
-dark, and labels that are memorised because the risk of 64 images weighs much. By the rule of verdicts, which was fixed
-before these runs, an obstacle is confirmed if the MIG becomes larger without it."""
+
+
+@dataclass(frozen=True)
+class PageClaim(Claim):
+    """A claim of claims.toml, with what the results pages print about it (claims.toml describes the fields)."""
+
+    finding: str = ""
+    verdicts: Sequence[str] = ()
+    short: str = ""
+    axis: str = "MIG"
+    in_percent: bool = False
+    table: Sequence[str] = ()
+    medians: bool = True
+    median_digits: int = 3
+    judged: bool = True
+    crossed: str = ""
+    why: str = ""
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
-def claims() -> dict[str, Claim]:
+def claims() -> dict[str, PageClaim]:
     """Return all claims of claims.toml by name, in their order."""
     entries = tomllib.loads((files("lddr_paper") / "claims.toml").read_text(encoding="utf-8"))
-    alike = {name: entries.get(entry.get("like"), {}) | entry for name, entry in entries.items()}
-    explained = {"gap": gap_within_types, "labels": labels_explained, "sample_efficiency": few_or_many}
-    explained |= {"training": training_medians}
-    return {name: _claim(entry, explained.get(name, lambda rows: [])) for name, entry in alike.items()}
+    return {name: _claim(entries.get(entry.get("like"), {}) | entry) for name, entry in entries.items()}
 
 
-def _claim(entry: Mapping[str, Any], explained: Callable[[Rows], Blocks]) -> Claim:
-    own = {name: value for name, value in entry.items() if name in Claim.__dataclass_fields__}
-    own |= {"paper": entry.get("paper") or None, "explained": explained}
-    variants = entry.get("variants", {"": {}})
+def _claim(entry: Mapping[str, Any]) -> PageClaim:
+    own = {name: value for name, value in entry.items() if name in PageClaim.__dataclass_fields__ and name != "rule"}
     if entry.get("rule") == "cases won":
         won = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
-        own["verdict"] = partial(judging.cases_won, won["won"] / won["of"])
-    return Claim(**own | {"cases": {name: tuple(_cases({**entry, **each})) for name, each in variants.items()}})
+        own["rule"] = partial(judging.cases_won, won["won"] / won["of"])
+    variants = entry.get("variants", {"": {}})
+    cases = {name: tuple(_cases({**entry, **each})) for name, each in variants.items()}
+    return PageClaim(**own | {"paper": entry.get("paper") or None, "cases": cases})
 
 
 STATISTICS: dict[str, judging.Statistic] = {
     "difference": judging.difference,
-    "gain": judging.percent_gain,
     "lead growth": judging.lead_growth,
     "share within 10": partial(judging.share_within, PARALLEL),
     "share rising": judging.share_rising,
     "correlation": partial(judging.rank, 1),
     "correlation of small": partial(judging.rank, -1),
-    "chosen": partial(judging.chosen_over_median, None),
+    "chosen": partial(judging.chosen_over_median, None, in_percent=False),
 }
 
 
@@ -126,7 +103,7 @@ def _cases(entry: Mapping[str, Any]) -> Iterator[Case]:
         learner = efficiencies().get(own[-1])
         metric = next(name for name in own if name != "gap")
         titles = {
-            "name": whole.get("name", str(count)),
+            "name": whole.get("name", f"{count or 0:,} labels"),
             "dataset": dataset_title(dataset) + (f", {learner}" if learner else ""),
             "metric": TITLES.get(metric) or metric_title(metric),
         }
@@ -146,107 +123,6 @@ def _runs(group: Mapping[str, Any], entry: Mapping[str, Any], dataset: str, coun
     settings |= entry.get("settings", {}) | ({"labels": count} if "supervision" in group else {})
     chosen = tuple(group.get("models", [group.get("model")]))
     return Runs(group.get("study", entry.get("study")), dataset, chosen, settings)
-
-
-# ---- What explains the verdicts
-
-
-def gap_within_types(rows: Rows) -> Blocks:
-    """Return the correlations over pooled runs, and within types of models, also with types that are not claimed."""
-    scores = {"mig": "MIG", "sap": "SAP", "dci.disentanglement": "DCI, disentanglement"}
-    scores |= {"dci.completeness": "DCI, completeness", "modularity": "Modularity"}
-    cells = []
-    for dataset, (score, title) in product(("dsprites", "rooms"), scores.items()):
-        claimed = Runs(WITH_GAP, dataset, SELECTED_FROM).among(rows, ("gap", score))
-        others = Runs(f"{WITH_GAP} brightness", dataset, (*SELECTED_FROM, "tc-dvae", "beta-dvae"))
-        more, pooled = others.among(rows, ("gap", score)), judging.rank(-1, ("gap", score), claimed)
-        found = pooled, _within_types(claimed, score), _within_types(more, score)
-        cells.append((dataset_title(dataset), title, *("–" if one is None else one.text(2) for one in found)))
-    header = ("dataset", "score", "pooled", "within types", "within types, more types")
-    return [judging.markdown(header, cells)]
-
-
-def _within_types(runs: Sequence[Run], score: str) -> Estimate | None:
-    types: dict[object, list[tuple[float, float]]] = {}
-    for run in runs:
-        types.setdefault(all_but_seed(run), []).append((-run.scores["gap"], run.scores[score]))
-    groups = [np.array(some) for some in types.values() if len(some) >= FEWEST]
-    return judging.correlation_within(groups) if groups else None
-
-
-def labelled(rows: Rows) -> list[Group]:
-    """Return the runs with labels, as figures of reports take them."""
-    return [Group("dsprites", tuple(rows("labels")), {"dataset": "dsprites"})]
-
-
-def labels_explained(rows: Rows) -> Blocks:
-    """Return shares of wins (the paper's Figure 7), and what latents encode of factors whose labels they have."""
-    found, titles = standings(labelled(rows)), methods(labelled(rows))
-    header = ("method", *(f"{one.labels} labels, {one.rule}" for one in found))
-    shares = [(title, *(f"{one.shares.get(name, 0):.0f}" for one in found)) for name, title in titles.items()]
-    blocks = [WINS.format(found[0].cases), judging.markdown(header, shares)]
-    rows_of_methods = []
-    for count, (title, (model, loss)) in product((100, 1000), METHODS.items()):
-        runs = matching(rows("labels"), "dsprites", model, supervision=loss, labels=count)
-        if cells := _information(runs):
-            rows_of_methods.append((title, str(count), *cells.values()))
-            header = ("method", "labels", *cells)
-    if rows_of_methods:
-        blocks += [WHY_LABELS, judging.markdown(header, rows_of_methods), *_obstacles(rows)]
-    return blocks
-
-
-def _obstacles(rows: Rows) -> Blocks:
-    """Return the masked D-VAE without what may keep it from using its labels."""
-    masked: dict[str, Value] = {"supervision": "masked", "labels": 1000}
-    usual = Runs("labels", "dsprites", ("dvae",), masked)
-    groups = {title: (usual, Runs("ties", "dsprites", ("dvae",), masked | change)) for title, change in CHANGES.items()}
-    cases = [Case((title,), both, ("mig",), judging.difference) for title, both in groups.items()]
-    found = [one for case in cases if (one := judging.measure(case, rows))]
-    if not found:
-        return []
-    before = found[0].runs[0]
-    cells = [("as above", found[0].medians()[0], "", str(len(before)), "", *_information(before).values())]
-    for one in found:
-        changed = one.runs[1]
-        told = one.medians()[1], one.estimate.text(), str(len(changed)), one.verdict
-        cells.append((one.case.labels[0], *told, *_information(changed).values()))
-    header = ("D-VAE, masked, 1,000 labels", "MIG", "gain", "runs", "verdict", *_information(before))
-    return [OBSTACLES, judging.markdown(header, cells)]
-
-
-def _information(runs: Sequence[Run]) -> dict[str, str]:
-    """Return factor → the median nats about it in the latent tied to it, and the most in a latent tied to none."""
-    known = [run for run in runs if any(name.startswith(TIED) for name in run.scores)]
-    factors = [name.removeprefix(TIED) for run in known[:1] for name in run.scores if name.startswith(TIED)]
-    pairs = {name: [median(scores_of(known, kind + name)) for kind in (TIED, FREE)] for name in factors}
-    return {name: " and ".join(f"{value:.2f}" for value in pair) for name, pair in pairs.items()}
-
-
-def few_or_many(rows: Rows) -> Blocks:
-    """Return the correlations of MIG and of the efficiency with the accuracies that the efficiency is the ratio of."""
-    cells = []
-    for dataset, (score, learner) in product(EVERY[1:], efficiencies().items()):
-        if known := Runs("efficiency", dataset, ("dvae",)).among(rows, ("mig", score)):
-            ratio, many = column(known, score), column(known, score.removesuffix(".efficiency"))
-            pairs = ((ratio, many), (column(known, "mig"), many), (column(known, "mig"), many * ratio))
-            texts = [judging.rank_correlation(*pair).text(2) for pair in pairs]
-            cells.append((f"{dataset_title(dataset)}, {learner}", *texts))
-    header = ("ratio, accuracy from 10,000", "MIG, accuracy from 10,000", "MIG, accuracy from 100")
-    return [judging.markdown(("dataset and learner", *header), cells)]
-
-
-def training_medians(rows: Rows) -> Blocks:
-    """Return the medians of the scores that rise or fall during training."""
-    names = {"kl": "KL", "gap.confidence": "confidence", "reconstruction": "reconstruction error"}
-    scores = [score for name in names for score in (f"{name}.first", name)]
-    cells = []
-    for dataset in EVERY:
-        if known := Runs("circles families", dataset, ("dvae",)).among(rows, scores):
-            medians = [f"{float(f'{median(column(known, score)):.3g}'):,g}" for score in scores]
-            cells.append((dataset_title(dataset), *medians))
-    header = [f"{name} {when}" for name in names.values() for when in ("at first", "at the end")]
-    return [judging.markdown(("dataset", *header), cells)]
 
 
 # ---- The table of a report: the paper's numbers outside its tables
@@ -282,7 +158,7 @@ def reported_claims(datasets: Sequence[str]) -> list[tuple[Claim, Summary]]:
         (Claim(f"Selection over the median {title}, MIG, mean over datasets", average, {"": chosen}), mean),
         (Claim(f"Selection over the median {title}, MIG, worst dataset", worst, {"": not_worse}), min),
     ]
-    for case in reversed(claims()["circles_parallel"].cases["lines"]):
+    for case in reversed(claims()["circles_parallel"].cases["with bends"]):
         label = f"Latent spaces of the {case.labels[0]} on Circles parallel to the axes"
         paper = f"more than {case.limit}" if case.counts else None
         found.append((Claim(label, paper, {"": [replace(case, counts=True)]}), mean))
@@ -300,7 +176,7 @@ def claims_table(groups: Sequence[Group]) -> Table:
         if judgement := judge(claim, lambda *studies: runs):
             number = _number(judgement.found[""], summary, main, found)
             paper = Number(claim.paper) if isinstance(claim.paper, float | int) else claim.paper
-            rows.append((claim.title, number, paper, judgement.verdict if paper else None))
+            rows.append((claim.title, number, paper, judgement.verdicts[""] if paper else None))
     if not rows:
         raise UndefinedError(f"there are no runs of the {model_title(MODEL)} with a MIG, nor of models on circles")
     columns = ("Claim", "ours", "paper: text", "verdict")

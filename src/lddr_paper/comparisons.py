@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import nan
 
 import numpy as np
 
@@ -190,12 +191,13 @@ def win_shares(datasets: Sequence[Sequence[Run]], rule: ChoiceRule) -> tuple[dic
 RunColumns = dict[str, list[float | None]]  # title → a number for each run
 
 
-def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> float:
-    """Return the rank correlation over the runs that have both scores; NaN if it is undefined."""
+def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> tuple[float, float, float]:
+    """Return the rank correlation over the runs that have both scores and its 95 % interval; NaN if it is undefined."""
     both = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
     if len(both) < FEWEST_RANKED or (both == both[0]).all(axis=0).any():
-        return float("nan")
-    return float(statistics.spearman(*both.T))
+        return nan, nan, nan
+    interval = statistics.bootstrap_interval(lambda drawn: statistics.spearman(drawn[..., 0], drawn[..., 1]), both)
+    return float(statistics.spearman(*both.T)), *interval
 
 
 def efficiencies() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a claim is: which runs, which statistic, which rule. `judge` decides every claim.
+"""The claim engine: which runs a claim compares, by which statistic, and by which rule `judge` decides it.
 
 The runs come from run folders (`lddr report`) or from the tables below results/ (`python -m lddr_paper.results`).
 """
@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +20,6 @@ from lddr.statistics import Floats, bootstrap_interval, spearman
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
 MIXED, TOO_FEW = "mixed", "too few runs"
 FEWEST, RESAMPLES = 5, 10_000
-Blocks = list[str]  # paragraphs and tables of Markdown
 Rows = Callable[..., Sequence[Run]]  # names of studies → their runs
 
 
@@ -37,6 +37,11 @@ class Estimate:
         if self.runs < FEWEST:
             return TOO_FEW
         return SUPPORTED if self.low > limit else CONTRADICTED if self.high < limit else INCONCLUSIVE
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of the interval: a smaller effect cannot be told from none."""
+        return (self.high - self.low) / 2
 
     def text(self, digits: int = 3, unit: str = "", sign: str = "+") -> str:
         """Return the number and its interval, as in "+0.12 (−0.05 to +0.30)"."""
@@ -152,11 +157,19 @@ class Measured:
 
     @property
     def count(self) -> str:
-        return " and ".join(str(len(some)) for some in self.runs)
+        """The numbers of runs, as in "5, 5 and 10"."""
+        *others, last = (str(len(some)) for some in self.runs)
+        return f"{', '.join(others)} and {last}" if others else last
 
-    def medians(self, digits: int = 3) -> list[str]:
-        """Return the median of the first score in every group."""
-        return [f"{median(scores_of(some, self.case.scores[0])):.{digits}f}" for some in self.runs]
+    @property
+    def medians(self) -> list[float]:
+        """The median of the first score in every group."""
+        return [median(scores_of(some, self.case.scores[0])) for some in self.runs]
+
+    @property
+    def percent(self) -> float:
+        """The estimate in percent of the median of the first group."""
+        return 100 * self.estimate.value / median(scores_of(self.runs[0], self.case.scores[-1]))
 
 
 def measure(case: Case, rows: Rows) -> Measured | None:
@@ -185,96 +198,31 @@ def cases_won(share_won: float, found: Sequence[Measured]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, what the paper says about it (None: it is our own), its cases, and how to report them."""
+    """What is claimed, what the paper says about it (None: the claim is ours), its cases, and their rule."""
 
     title: str
     paper: str | float | None
     cases: Mapping[str, Sequence[Case]]  # variant, each with a verdict of its own → its cases
-    verdict: Callable[[Sequence[Measured]], str] = agreed
-    seen: str = ""  # of every case that counts: {label}, {estimate}, {count} of runs
-    all_seen: bool = False  # of all cases instead
-    overall: str = "{each}"  # of all together: {each}, {won} of {cases}, {mean}
-    digits: int = 3
-    unit: str = ""
-    sign: str = "+"
-    table: Sequence[str] = ()  # header: labels, medians of the groups, the estimate
-    medians: bool = True
-    median_digits: int = 3
-    judged: bool = True  # with runs and verdict
-    crossed: str = ""  # the header of the rows of a table with a row for each first label, a column for each second
-    why: str = ""
-    explained: Callable[[Rows], Blocks] = lambda rows: []  # further tables that explain the verdict
-    pictures: Sequence[str] = ()
+    rule: Callable[[Sequence[Measured]], str] = agreed
 
-    def text(self, estimate: Estimate) -> str:
-        """Return an estimate in the digits and unit of this claim."""
-        return estimate.text(self.digits, self.unit, self.sign)
+
+C = TypeVar("C", bound=Claim)
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """A claim, and what the runs say about it."""
+class Judgement(Generic[C]):
+    """A claim, and the verdict of the runs on each of its variants."""
 
-    claim: Claim
+    claim: C
     found: Mapping[str, Sequence[Measured]]  # variant → the cases that could be measured
-    seen: str
-    verdict: str
-    details: Blocks
+    verdicts: Mapping[str, str]
 
 
-def judge(claim: Claim, rows: Rows) -> Judgement | None:
-    """Return the verdict of the runs on a claim; None if there are no runs to judge it by."""
+def judge(claim: C, rows: Rows) -> Judgement[C] | None:
+    """Return the verdicts of the runs on a claim; None if there are no runs to judge it by."""
     measured = {name: [one for case in cases if (one := measure(case, rows))] for name, cases in claim.cases.items()}
     found = {name: some for name, some in measured.items() if any(one.case.counts for one in some)}
-    if not found:
-        return None
-    names = {name: f"{name}: " if len(claim.cases) > 1 else "" for name in found}
-    seen, verdict = (
-        "; ".join(f"{names[name]}{text(some)}" for name, some in found.items())
-        for text in (partial(_described, claim), claim.verdict)
-    )
-    details: Blocks = []
-    for name, some in found.items() if claim.crossed or claim.table else ():
-        details += [f"**{name}**"] * bool(names[name]) + [(_crossed if claim.crossed else _compared)(claim, some)]
-    details += [claim.why.strip()] * bool(claim.why) + claim.explained(rows)
-    return Judgement(claim, found, seen, verdict, details)
-
-
-def _described(claim: Claim, found: Sequence[Measured]) -> str:
-    told = [
-        claim.seen.format(
-            label=one.case.labels[-1] if one.case.labels else "", estimate=claim.text(one.estimate), count=one.count
-        )
-        for one in found
-        if one.case.counts or claim.all_seen
-    ]
-    values = [one.estimate.value for one in found]
-    numbers = {"won": sum(value > 0 for value in values), "cases": len(values), "mean": float(np.mean(values))}
-    return claim.overall.format(each="; ".join(told), **numbers).replace(" -", " −")
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    ruler = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (header, ruler, *rows))
-
-
-def _compared(claim: Claim, found: Sequence[Measured]) -> str:
-    """Return a row for each case: its labels, the medians of its groups, the estimate, the runs and the verdict."""
-    rows = []
-    for one in found:
-        cells = [*one.case.labels, *one.medians(claim.median_digits) * claim.medians, claim.text(one.estimate)]
-        if len(cells) == len(claim.table):  # a lead that grows has more groups, and no row
-            rows.append(cells + [one.count, one.verdict] * claim.judged)
-    return markdown([*claim.table, *["runs", "verdict"] * claim.judged], rows)
-
-
-def _crossed(claim: Claim, found: Sequence[Measured]) -> str:
-    cells = {one.case.labels: claim.text(one.estimate) for one in found}
-    names, columns = (list(dict.fromkeys(labels[place] for labels in cells)) for place in (0, 1))
-    runs = {name: max(len(one.runs[0]) for one in found if one.case.labels[1] == name) for name in columns}
-    rows = [(name, *(cells.get((name, column), "–") for column in columns)) for name in names]
-    return markdown((claim.crossed, *(f"{name}, {count} runs" for name, count in runs.items())), rows)
+    return Judgement(claim, found, {name: claim.rule(some) for name, some in found.items()}) if found else None
 
 
 # ---- Statistics of cases
@@ -312,8 +260,10 @@ def rank(sign: int, scores: Sequence[str], runs: Sequence[Run]) -> Estimate:
     return rank_correlation(sign * column(runs, scores[0]), column(runs, scores[1]))
 
 
-def chosen_over_median(model: str | None, scores: Sequence[str], runs: Sequence[Run]) -> Estimate:
-    """Return how far the run with the lowest first score exceeds the median of a model, or of all, in percent.
+def chosen_over_median(
+    model: str | None, scores: Sequence[str], runs: Sequence[Run], in_percent: bool = True
+) -> Estimate:
+    """Return how far the run with the lowest first score exceeds the median of a model, or of all.
 
     A collapsed run is never chosen, and resamples choose anew.
     """
@@ -328,6 +278,7 @@ def chosen_over_median(model: str | None, scores: Sequence[str], runs: Sequence[
         chosen = np.take_along_axis(drawn[..., 1], drawn[..., 0].argmin(-1)[..., None], -1)[..., 0]
         with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
             warnings.simplefilter("ignore", RuntimeWarning)  # resamples without a run of the model
-            return 100 * (chosen / np.nanmedian(drawn[..., 2], axis=-1) - 1)
+            usual = np.nanmedian(drawn[..., 2], axis=-1)
+            return 100 * (chosen / usual - 1) if in_percent else chosen - usual
 
     return replace(resampled(gained, both), runs=sum(counts))

@@ -1,7 +1,6 @@
 """The paper's figures that show latent spaces."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import product
 from math import ceil, inf
@@ -22,6 +21,7 @@ from lddr.report.style import (
     HIGHLIGHT,
     INK,
     SECOND,
+    SMALL_TEXT,
     Axes,
     Figure,
     colour,
@@ -95,7 +95,7 @@ PARALLEL = 10  # degrees: a line of the grid within this angle of an axis counts
 
 
 def axis_angle(points: NDArray) -> float:
-    """Return how far a grid is rotated: the RMS angle, in degrees, between its lines and their axes."""
+    """Return how far the lines of a grid are from the axes: the RMS angle in degrees."""
     return _angle(np.array([(np.diff(points, axis=way) ** 2).sum((0, 1)) for way in (0, 1)]))
 
 
@@ -223,7 +223,7 @@ def sheet(groups: Sequence[Group], model: str) -> Drawn:
     figure, panels = paneled(len(members), ACROSS, (1.15, 1.4), (0, 0.3))
     for axes, run in zip(panels, members, strict=True):
         draw_grid(axes, space_of(run), 0.5, dots=False)
-        axes.set_title(_scores_line(run), fontsize=7, pad=3)
+        axes.set_title(_scores_line(run), fontsize=SMALL_TEXT, pad=3)
     figure.suptitle(f"{model_title(model)} on Circles, sorted by MIG (scores in %)", fontsize=9)
     with_dci = " and DCI" if all(run.number("dci") is not None for run in members) else ""
     caption = (
@@ -247,7 +247,7 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
     """Draw inputs and outputs in the first two columns, then the names, then the traversals."""
     group, run = exemplary(groups)
     loaded = LoadedRun(run)
-    rows = traversals(loaded)
+    rows = traversals(loaded).rows
     images = loaded.images(len(rows))
     columns = max(len(row.pictures) for row in rows)
     figure = new_figure(2.9 + 0.85 * columns, 1.05 * len(rows))
@@ -257,8 +257,8 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
         draw_picture(line[1], output)
         line[2].set_axis_off()
         draw_traversal(line[3:], row)
-    panels[0, 0].set_title("input", fontsize=8, pad=2)
-    panels[0, 1].set_title("output", fontsize=8, pad=2)
+    panels[0, 0].set_title("input", fontsize=SMALL_TEXT, pad=2)
+    panels[0, 1].set_title("output", fontsize=SMALL_TEXT, pad=2)
     return Drawn(figure, f"{group.title}, {run.name}. {traversals_caption(run)}")
 
 
@@ -372,37 +372,26 @@ OBSERVATIONS_CAPTION = (
 )
 
 
-@dataclass(frozen=True)
-class Observations:
-    """The four images and their latent positions in both models: (4, 2) each."""
-
-    images: Images
-    gaussian: Floats
-    discrete: Floats  # whole numbers: categories
-
-
 @cache  # drawing the rooms takes seconds
-def observations() -> Observations:
-    """Return four rooms, Gaussian codes that are equally good when rotated, and neighbouring categories on the grid."""
+def observed_rooms() -> Images:
+    """Return four rooms, a corner each: two shapes by two viewing angles."""
     from lddr.data.drawn.rooms import Rooms
 
     rooms = Rooms(64)
     factors = np.array([(1, 5, 0, 6, 2 * shape, 3 + 8 * azimuth) for shape, azimuth in CORNERS])
-    rotation = np.array([(np.cos(ANGLE), np.sin(ANGLE)), (-np.sin(ANGLE), np.cos(ANGLE))])
-    images = rooms.images(rooms.space.indices_of(factors))
-    return Observations(images, SIDE * (CORNERS - 0.5) @ rotation, CORNERS + 1.0)
+    return rooms.images(rooms.space.indices_of(factors))
 
 
 @figures.add("observations", "Four observations in two latent spaces", 10)
 def four_observations(groups: Sequence[Group] = ()) -> Drawn:
     """Draw the images, the Gaussian positions and the discrete positions; it needs no runs."""
     check_wanted(groups)
-    shown = observations()
     figure = new_figure(9, 3)
     left, middle, right = figure.subplots(1, 3)
-    _draw_images(left, shown.images)
-    _draw_gaussian(middle, shown.gaussian)
-    _draw_discrete(right, shown.discrete)
+    _draw_images(left, observed_rooms())
+    rotation = np.array([(np.cos(ANGLE), np.sin(ANGLE)), (-np.sin(ANGLE), np.cos(ANGLE))])
+    _draw_gaussian(middle, SIDE * (CORNERS - 0.5) @ rotation)
+    _draw_discrete(right, CORNERS + 1.0)
     return Drawn(figure, OBSERVATIONS_CAPTION)
 
 

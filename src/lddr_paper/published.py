@@ -108,7 +108,7 @@ def _departures(run: Run) -> Iterable[tuple[str, str]]:
     if dataset == "mpi3d_toy" and run.files.images.get("images") not in (None, MPI3D_IMAGES):
         yield "‡", "this MPI3D has six colours and shapes, the paper's four"
     if run.files.images.get("origin") == "redrawn":
-        yield "°", "about 100 of 3 000 000 000 pixels may differ"
+        yield "°", "about 100 of 3,000,000,000 pixels may differ"
     for name, value in fixed_settings(run).items():
         if name not in usual or value == usual[name] or (name == "resolution" and value in (None, PAPER_PIXELS)):
             continue

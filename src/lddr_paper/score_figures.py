@@ -3,22 +3,26 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
-from lddr.models import models
 from lddr.report.card_figures import NOISE_NOTE, colour_bar, draw_matrix, log_columns, noise_scale, settled_range
 from lddr.report.exhibits import Drawn, figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
     DIVERGING,
     FAINT,
+    GOLDEN,
     INK,
+    MUTED,
     PAPER,
+    SMALL_TEXT,
+    TEXT,
     Axes,
     Figure,
     colour,
@@ -35,66 +39,47 @@ from lddr.report.traversals import NAMED, LoadedRun, draw_traversal, traversals
 from lddr.runs.index import Run, common_elbo
 from lddr_paper.comparisons import (
     FEWEST_RANKED,
-    RULES,
     Comparison,
-    Method,
     Pair,
     RunColumns,
-    Standing,
     compare_pairs,
     efficiencies,
+    method,
     methods,
     metric_columns,
     model_pairs,
+    num_labels,
     selector_columns,
     spearman,
-    standings,
     wins_text,
 )
 from lddr_paper.published import SELECTED_FROM
 
-
-def text_width(text: str, size: float = 9) -> float:
-    """Estimate how many inches a line of text takes."""
-    return 0.6 * size / 72 * len(text)
-
-
-HATCHES, MASKED_HATCH = ("", "....", "xxxx", "++++"), "////"  # of supervisions
-
-
-def hatch(model: str, loss: str) -> str:
-    """Return the hatch of a supervision; the usual one of a latent has none."""
-    if model not in models or loss in models[model].family.masking:
-        return MASKED_HATCH
-    unmasked = [name for name in models[model].family.supervisions if name not in models[model].family.masking]
-    return HATCHES[(unmasked.index(loss) if loss in unmasked else -1) % len(HATCHES)]
-
-
-if TYPE_CHECKING:
-    from matplotlib.patches import Patch
-
-
 HALF = 0.42  # half the width of a violin
+CONSTANT = 1e-3  # a metric by which all runs differ less has no panel
 
 
 def draw_violins(axes: Axes, cases: Sequence[Comparison]) -> None:
-    """Draw a violin per case, with medians; a model with few runs gets points."""
+    """Draw half a violin for each model of each case, with the runs as points and a line at the median."""
     for place, case in enumerate(cases):
-        scores = case.gaussian, case.discrete
-        for model, values, side, median in zip(case.models, scores, (-1, 1), case.medians, strict=True):
-            if few_mark(len(values)):
-                look: Any = {"color": colour(model), "markeredgecolor": INK, "markeredgewidth": 0.4, "markersize": 4.5}
-                axes.plot(np.full(len(values), place + side * HALF / 2), values, "o", **look)
-                axes.plot((place, place + side * HALF), (median, median), color=INK, linewidth=1.8)
-                continue
-            heights, widths = profile(np.array(values))
-            axes.fill_betweenx(heights, place, place + side * HALF * widths, color=colour(model), linewidth=0)
-            axes.plot(place + side * HALF * widths, heights, color=INK, linewidth=0.5)
-            end = place + side * HALF * np.interp(median, heights, widths)
-            ink = INK if side > 0 else PAPER  # on light, on dark
-            axes.plot((place, end), (median, median), color=ink, linewidth=1.8, solid_capstyle="butt")
+        for model, values, side in zip(case.models, (case.gaussian, case.discrete), (-1, 1), strict=True):
+            if not few_mark(len(values)):
+                heights, widths = profile(np.array(values))
+                axes.fill_betweenx(heights, place, place + side * HALF * widths, color=colour(model), alpha=0.4, lw=0)
+            _draw_points(axes, place + side * HALF * _jitter(len(values)), values, model)
+            axes.plot((place, place + side * HALF), 2 * (np.median(values),), color=INK, linewidth=1.8)
     axes.grid(axis="y")
     axes.tick_params(axis="x", length=0)
+
+
+def _jitter(count: int) -> Floats:
+    """Return offsets in [0.15, 0.85] that keep points apart, the same ones every time."""
+    return 0.15 + 0.7 * (np.arange(count, dtype=np.float64) * GOLDEN % 1)
+
+
+def _draw_points(axes: Axes, across: Floats | Sequence[float], up: Floats | Sequence[float], model: str) -> None:
+    look: Any = {"markeredgecolor": INK, "markeredgewidth": 0.3, "markersize": 3.5, "linestyle": "none"}
+    axes.plot(across, up, marker="o", color=colour(model), **look)
 
 
 def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
@@ -109,7 +94,7 @@ def profile(values: Floats, points: int = 101) -> tuple[Floats, Floats]:
     return heights, widths / widths.max()
 
 
-def handles(models: Pair) -> list["Patch"]:
+def handles(models: Pair) -> list[Any]:
     """Return the legend entries of two models."""
     from matplotlib.patches import Patch
 
@@ -117,17 +102,16 @@ def handles(models: Pair) -> list["Patch"]:
 
 
 def gain_text(case: Comparison) -> str:
-    """Format the change of the median that is printed next to a violin."""
-    return "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
+    """Format the change of the median and the number of runs, which are printed below a violin."""
+    gain = "" if case.gain is None else f"{case.gain:+.0f} %{few_mark(case.fewest)}".replace("-", "−")
+    return f"{gain}\nn = {len(case.gaussian)}, {len(case.discrete)}"
 
 
 def violins_caption(cases: Sequence[Comparison]) -> str:
-    """Describe the halves of the violins, and the number of runs."""
+    """Describe the halves of the violins."""
     left, right = (model_title(model) for model in cases[0].models)
-    counts = [len(case.gaussian) + len(case.discrete) for case in cases]
-    runs = f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    few = few_note(wins_text(cases)).replace(":", " and points:", 1)
-    return f"{left} (dark) and {right} (light), {runs} runs to a violin; lines are medians.{few}"
+    few = few_note(wins_text(cases))
+    return f"{left} (left) and {right} (right); points are runs, n their numbers, and lines are medians.{few}"
 
 
 @dataclass(frozen=True)
@@ -138,23 +122,28 @@ class HeatMap:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: Floats  # (rows, columns)
+    unclear: NDArray[np.bool_] | None = None  # whether the interval of a correlation includes 0, so that it is grey
 
 
 def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMap:
     """Correlate every score of `left` (rows) with every score of `right` (columns)."""
-    values = [[spearman(row, column) for column in right.values()] for row in left.values()]
-    return HeatMap(title, tuple(left), tuple(right), np.array(values).reshape(len(left), len(right)))
+    found = np.array([[spearman(row, column) for column in right.values()] for row in left.values()])
+    values, low, high = np.moveaxis(found.reshape(len(left), len(right), 3), -1, 0)
+    return HeatMap(title, tuple(left), tuple(right), values, (low <= 0) & (high >= 0))
+
+
+GREY_NOTE = " Grey: the 95 % interval includes 0."
 
 
 @house_style()
 def heat_maps(maps: Sequence[HeatMap]) -> Figure:
     """Draw heat maps side by side, at most three in a row, with one colour bar."""
     rows, columns = max(len(drawn.rows) for drawn in maps), max(len(drawn.columns) for drawn in maps)
-    widest = max(text_width(drawn.title) for drawn in maps)
-    size, alike = (max(0.52 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
+    widest = max(len(drawn.title) for drawn in maps) * 0.6 * TEXT / 72  # inches, roughly
+    size, alike = (max(0.58 * columns + 0.3, widest + 0.2), 0.34 * rows + 0.9), len({drawn.rows for drawn in maps}) == 1
     figure, panels = paneled(len(maps), 3, size, (1.7, 1.1), sharey=alike)
     for axes, drawn in zip(panels, maps, strict=True):
-        draw_matrix(axes, drawn.values, drawn.rows, drawn.columns, DIVERGING, -1)
+        draw_matrix(axes, drawn.values, drawn.rows, drawn.columns, DIVERGING, -1, drawn.unclear)
         axes.set_title(drawn.title)
     colour_bar(figure, panels, "Spearman correlation")
     return figure
@@ -195,10 +184,13 @@ def _draw_panel(axes: Axes, cases: Sequence[Comparison]) -> None:
 @figures.add("metrics", "VAE and D-VAE by every metric on every dataset", 50)
 def by_every_metric(groups: Sequence[Group]) -> Drawn:
     """Draw a row of panels for each dataset: one panel with its own axis for each metric."""
-    (cases,) = compare_pairs(groups, model_pairs()[:1], SIX_METRICS)
+    (found,) = compare_pairs(groups, model_pairs()[:1], SIX_METRICS)
+    differing = {case.metric for case in found if np.ptp(case.gaussian + case.discrete) > CONSTANT}
+    cases = [case for case in found if case.metric in differing] or found
+    alike = [metric_title(metric) for metric in dict.fromkeys(case.metric for case in found if case not in cases)]
     rows = list(dict.fromkeys(case.dataset for case in cases))
     columns = list(dict.fromkeys(case.metric for case in cases))
-    figure = new_figure(1.0 + 1.35 * len(columns), 0.7 + 1.85 * len(rows))
+    figure = new_figure(1.0 + 1.45 * len(columns), 0.9 + 2.0 * len(rows))
     panels = figure.subplots(len(rows), len(columns), squeeze=False)
     for axes in panels.ravel():
         axes.set_axis_off()
@@ -211,41 +203,39 @@ def by_every_metric(groups: Sequence[Group]) -> Drawn:
             axes.set_title(metric_title(case.metric))
     for row, dataset in zip(panels, rows, strict=True):
         row[0].set_ylabel(dataset, fontweight="bold")
-    title = f"{model_title(cases[0].models[1])} {wins_text(cases)}; below each panel: change of the median"
-    figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title, title_fontsize=9)
+    title = f"{model_title(cases[0].models[1])} {wins_text(found)}; below each panel: change of the median"
+    figure.legend(handles=handles(cases[0].models), loc="outside lower center", ncols=2, title=title)
     caption = (
         f"{violins_caption(cases)} A row per dataset, a column per metric, with the change of the median below; "
-        f"taking all together, the discrete model is {wins_text(cases)}."
+        f"over all metrics and datasets, the discrete model is {wins_text(found)}."
     )
+    if alike:
+        caption += f" All runs have the same {' and '.join(alike)}, so there is no panel."
     return Drawn(figure, caption)
 
 
-NAME = "families"
 COLUMNS = 7  # values of each latent
 MOST = 6  # latents
 
 
-@figures.add(NAME, "What the latents do", 1)
+@figures.add("families", "Traversals of a discrete and a Gaussian model", 1)
 def two_families(groups: Sequence[Group]) -> Drawn:
     """Draw a block of traversals for each of two models, the discrete one first."""
     group, both = typical(groups)
-    blocks = [traversals(LoadedRun(run), COLUMNS)[:MOST] for run in both]
-    count, gap = max(map(len, blocks)), 1.6  # the names of the second block's latents are between the blocks
-    figure = new_figure(1.6 + 0.8 * (2 * COLUMNS + gap), 0.95 * count + 0.5)
-    widths = [*COLUMNS * [1.0], gap, *COLUMNS * [1.0]]
-    panels = figure.subplots(count, len(widths), squeeze=False, width_ratios=widths)
-    for axes in panels.ravel():
-        axes.set_axis_off()
-    for first, run, rows in zip((0, COLUMNS + 1), both, blocks, strict=True):
+    first = LoadedRun(both[0])
+    found = [traversals(loaded, COLUMNS) for loaded in (first, LoadedRun(both[1], like=first))]
+    blocks = [[each.start, *each.rows[:MOST]] for each in found]
+    count = max(map(len, blocks))
+    figure = new_figure(2 * (1.6 + 0.8 * COLUMNS), 0.95 * count + 0.5)
+    halves: Any = figure.subfigures(1, 2)
+    for half, run, rows in zip(halves, both, blocks, strict=True):
+        panels = half.subplots(count, COLUMNS, squeeze=False)
+        for axes in panels.ravel():
+            axes.set_axis_off()
         for line, row in zip(panels, rows, strict=False):
-            draw_traversal(line[first : first + COLUMNS], row)
+            draw_traversal(line, row)
         mig = f" · MIG {run.scores['mig']:.2f}" if "mig" in run.scores else ""
-        heading = model_title(str(run.value("model"))) + mig
-        middle = panels[0, first + COLUMNS // 2]
-        middle.annotate(
-            heading, (0.5, 1.3), xycoords="axes fraction", ha="center", va="bottom", fontweight="bold", in_layout=False
-        )
-    figure.suptitle(" ")  # space for the headings, which must not widen their columns
+        half.suptitle(model_title(str(run.value("model"))) + mig, fontweight="bold")
     return Drawn(figure, _families_caption(group, both))
 
 
@@ -256,9 +246,8 @@ def _families_caption(group: Group, both: Sequence[Run]) -> str:
     by = {"mig": "MIG", "elbo": "ELBO"}.get(_score(both), "ELBO without noise")
     names = " and ".join(run.name for run in both)
     return (
-        f"{group.title}. In each row one latent goes through its values, the others stay; in a disentangled model one "
-        f"thing changes in each row. Shown are those with the median {by} of {counts}: {names}. "
-        f"A latent is named after the factor of which it encodes {NAMED}."
+        f"{group.title}. Each row varies one latent and keeps the others; in a disentangled model each row changes one "
+        f"factor. Shown are the models with the median {by} of {counts}: {names}. {NAMED}"
     )
 
 
@@ -285,7 +274,7 @@ def _score(runs: Sequence[Run]) -> str:
 
 EFFICIENCY_CAPTION = (
     "Spearman correlation of the metrics of the D-VAE with its statistical efficiency: the accuracy of predicting the "
-    "factors from 100 labelled codes over the accuracy from 10 000."
+    "factors from 100 labelled codes over the accuracy from 10,000." + GREY_NOTE
 )
 
 
@@ -309,14 +298,16 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
     titles = list(metric_columns([run for members in chosen.values() for run in members]))
     maps = []
     for score, learner in efficiencies().items():
-        known: dict[str, list[float]] = {}
+        known: dict[str, HeatMap] = {}
         for dataset, members in chosen.items():
-            scores, metrics = [run.number(score) for run in members], metric_columns(members)
-            values = [spearman(metrics.get(title, [None] * len(members)), scores) for title in titles]
-            if not np.isnan(values).all():
-                known[dataset + few_mark(len(scores_of(members, score)))] = values
+            known_columns = metric_columns(members)
+            metrics = {title: known_columns.get(title, [None] * len(members)) for title in titles}
+            one = correlations(metrics, {learner: [run.number(score) for run in members]})
+            if not np.isnan(one.values).all():
+                known[dataset + few_mark(len(scores_of(members, score)))] = one
         if known:
-            maps.append(HeatMap(learner, tuple(titles), tuple(known), np.array(list(known.values())).T))
+            values, unclear = ([getattr(one, part) for one in known.values()] for part in ("values", "unclear"))
+            maps.append(HeatMap(learner, tuple(titles), tuple(known), np.hstack(values), np.hstack(unclear)))
     return maps
 
 
@@ -367,52 +358,53 @@ def _draw_elbo_lines(axes: Axes) -> None:
         axes.plot((left, right), (total - left, total - right), color=FAINT, linestyle="--", linewidth=0.6, zorder=0)
         if bottom < total - right < top - 0.05 * (top - bottom):
             note = f"ELBO {-total:g}".replace("-", "−")
-            axes.text(right, total - right, note, ha="right", va="center", fontsize=6.5, color=INK, bbox=BLANK)
+            axes.text(
+                right, total - right, note, ha="right", va="center", fontsize=8, color=MUTED, bbox=BLANK, zorder=0.5
+            )
     axes.set(xlim=(left, right), ylim=(bottom, top))
 
 
-@figures.add("semi-supervised", "Which method wins with a few labels", 60)
+@figures.add("semi-supervised", "MIG with a few labels", 60)
 def semi_supervised(groups: Sequence[Group]) -> Drawn:
-    """Draw shares of wins as bars; every panel has the same methods in the same order."""
-    found, titles = standings(groups), methods(groups)
-    rows, columns = sorted({s.labels for s in found}), [rule for rule in RULES if any(s.rule == rule for s in found)]
-    figure = new_figure(1.6 + 2.1 * len(columns), 0.5 + len(rows) * (0.6 + 0.27 * len(titles)))
-    panels = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey=True)
-    for axes in panels.ravel():
-        axes.set_axis_off()
-    for standing in found:
-        axes = panels[rows.index(standing.labels), columns.index(standing.rule)]
-        axes.set_axis_on()
-        _draw_bars(axes, standing, list(titles))
-        axes.set_title(f"{standing.rule}, {standing.labels} labels{few_mark(standing.fewest)}")
-    panels[0, 0].set_yticks(range(len(titles)), titles.values())
-    panels[0, 0].set(ylim=(len(titles) - 0.5, -0.5), xlim=(0, _limit(found)))
-    for axes in panels[-1]:
-        axes.set_xlabel("best in % of cases")
-    return Drawn(figure, _labels_caption(found))
+    """Draw a panel for each dataset and number of labels, with a row of points for each method."""
+    titles = methods(groups)
+    cases = {
+        f"{group.title}, {labels:,} labels": [run for run in scored if num_labels(run) == labels]
+        for group in groups
+        if (scored := [run for run in group.supervised if "mig" in run.scores])
+        for labels in sorted(set(map(num_labels, scored)))
+    }
+    if not cases:
+        raise UndefinedError("no run with labels has a MIG; train some with: lddr train --supervision masked")
+    figure, panels = paneled(len(cases), 3, (2.4, 0.7 + 0.3 * len(titles)), (1.6, 0.2), sharex=True, sharey=True)
+    for axes, (title, runs) in zip(panels, cases.items(), strict=True):
+        members = [(name, [run.scores["mig"] for run in runs if method(run) == name]) for name in titles]
+        draw_rows(axes, [(model, values) for (model, _), values in members])
+        axes.set(title=title, xlabel="MIG")
+    panels[0].set_yticks(range(len(titles)), titles.values())
+    return Drawn(
+        figure, "The MIG of every run that was trained with a few labels; lines are medians, n is the number of runs."
+    )
 
 
-def _draw_bars(axes: Axes, standing: Standing, methods: Sequence[Method]) -> None:
-    for place, name in enumerate(methods):
-        share = standing.shares.get(name, 0.0)
-        axes.barh(place, share, 0.72, color=colour(name[0]), hatch=hatch(*name), edgecolor=INK, linewidth=0.5)
-        axes.text(share + 1, place, f"{share:.0f}", va="center", fontsize=8)
+def draw_rows(axes: Axes, rows: Sequence[tuple[str, Sequence[float]]]) -> None:
+    """Draw a row for each (model, scores): a point for each run, a line at the median, and the number of runs."""
+    for place, (model, values) in enumerate(rows):
+        if values:
+            _draw_points(axes, values, place - 0.25 + 0.5 * _jitter(len(values)), model)
+            axes.plot(2 * (np.median(values),), (place - 0.35, place + 0.35), color=INK, linewidth=1.8)
+        axes.annotate(
+            f"n = {len(values)}",
+            (1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL_TEXT,
+        )
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
-
-
-def _limit(found: Sequence[Standing]) -> float:
-    return min(108.0, max(max(standing.shares.values()) for standing in found) * 1.15 + 3)
-
-
-def _labels_caption(found: Sequence[Standing]) -> str:
-    cases = " or ".join(map(str, sorted({standing.cases for standing in found})))
-    return (
-        f"How often each method has the best score, over {cases} cases (a metric on a dataset), when a method is "
-        "represented by the median of its runs, by the run with the lowest risk R_s on held-out labels, or by the one "
-        "with the lowest Gap_ST (Gaussian methods, which have none: the lowest R_s). Ties are shared."
-        f"{few_note(*(few_mark(standing.fewest) for standing in found))}"
-    )
 
 
 @figures.add("curves", "Training of all runs", 80)
@@ -449,7 +441,7 @@ def _elbos(runs: Sequence[Run]) -> list[tuple[Run, tuple[np.ndarray, np.ndarray]
 
 SELECTORS_CAPTION = (
     "Spearman correlation of selectors, which need no labels, with metrics, which do. Signs are chosen so that a "
-    "positive number means that the choice is good: a small Gap_ST goes with a large score."
+    "positive number means that the selector helps: a small Gap_ST goes with a large score." + GREY_NOTE
 )
 
 

@@ -301,7 +301,7 @@ def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
     """Return Spearman's rank correlation of two scores, negated if smaller is better; None if it is undefined."""
     able = scored(scored(runs, score), metric)
     sign = -1 if score == "gap" else 1
-    value = sign * spearman(scores_of(able, score), scores_of(able, metric))
+    value = sign * spearman(scores_of(able, score), scores_of(able, metric))[0]
     return None if isnan(value) else Number(value, count=len(able))
 
 

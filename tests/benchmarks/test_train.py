@@ -3,13 +3,13 @@ import json
 import pytest
 import torch
 
+from benchmarks import train as bench
 from benchmarks.launch import Launches
-from lddr import bench
-from lddr.bench import PlainTraining, plain_discriminator, plain_networks
+from benchmarks.train import PlainTraining, Worker, plain_discriminator, plain_networks
+from lddr import bench as installed
 from lddr.config import configure
 from lddr.data.load import load_dataset
 from lddr.hardware import chosen_device, matmul_peak
-from lddr.timing import Worker
 from lddr.training.trainer import Trainer
 
 
@@ -71,7 +71,7 @@ def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
     monkeypatch.setattr(bench, "has_fast_bf16", lambda device: True)
     tables = []
     for device, compiled in (("cpu", False), ("meta", False), ("meta", True)):
-        bench.run_train(None, 1, tmp_path / "table.json", device, compiled)
+        bench.run_bench(None, 1, tmp_path / "table.json", device, compiled)
         tables.append(json.loads((tmp_path / "table.json").read_text()))
     headings = [set(row) for table in tables for row in table]
     assert (
@@ -86,17 +86,31 @@ def test_the_table_is_the_same_on_every_device(monkeypatch, tmp_path):
     assert ("bf16", "factor-dvae", "rooms", "1", "cpu") in workers
 
 
+def test_the_installed_table_says_how_long_a_run_of_the_paper_takes(monkeypatch, tmp_path):
+    monkeypatch.setattr(installed, "next_step", lambda config, device, compiled: lambda: 1)
+    monkeypatch.setattr(installed, "has_fast_bf16", lambda device: True)
+    installed.run_train(2, 1, tmp_path / "table.json", "cpu", True)
+    first, *_ = rows = json.loads((tmp_path / "table.json").read_text())
+    assert [(row["model"], row["dataset"]) for row in rows] == [
+        ("dvae", "dsprites"), ("dvae", "rooms"), ("factor-dvae", "dsprites"), ("factor-dvae", "rooms"),
+    ]  # fmt: skip
+    assert [name for name in first if name.endswith(", ms")] == [
+        "fp32, ms", "fp32 compiled, ms", "bf16, ms", "bf16 compiled, ms",
+    ]  # fmt: skip
+    assert first["hours for the paper's 300,000 steps"] >= 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("side", ["usual", "fp32"])
 def test_a_worker_repeats_in_a_process_of_its_own(side):
-    with Worker("lddr.bench:prepared", side, "factor-dvae", "dsprites", "1") as worker:
+    with Worker("benchmarks.train:prepared", side, "factor-dvae", "dsprites", "1") as worker:
         assert worker.run(2) == 2
         assert worker.peak_megabytes() > 50
 
 
 @pytest.mark.long
 def test_a_worker_that_fails_says_so():
-    with Worker("lddr.bench:prepared", "usual", "dvae", "nonsense", "1") as worker:
+    with Worker("benchmarks.train:prepared", "usual", "dvae", "nonsense", "1") as worker:
         with pytest.raises(RuntimeError, match="ended early"):
             worker.run(1)
 

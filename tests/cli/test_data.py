@@ -101,6 +101,13 @@ def test_verify_says_what_is_missing(capsys):
     assert "lddr data download shapes3d" in error
 
 
+def test_files_that_need_a_browser_are_said_with_their_address(capsys):
+    error = mistake(["data", "download", "falcor3d"], capsys)
+    assert "with a browser from https://drive.google.com" in error
+    assert "Falcor3D_down128/images/000000.png exists" in error
+    assert "lddr data download falcor3d" in mistake(["data", "verify", "falcor3d"], capsys)
+
+
 @pytest.fixture
 def server(tmp_path):
     class Quiet(SimpleHTTPRequestHandler):

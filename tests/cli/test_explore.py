@@ -12,7 +12,7 @@ from lddr.cli import main
 def test_the_warning_names_the_remedy():
     assert "everybody" in command.warning("0.0.0.0", False)
     assert "--password" in command.warning("0.0.0.0", False)
-    assert "whoever knows the password" in command.warning("0.0.0.0", True)
+    assert "everybody who knows the password" in command.warning("0.0.0.0", True)
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path, capsys):
@@ -40,5 +40,5 @@ def test_it_serves_until_it_is_interrupted(tmp_path, monkeypatch):
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
         assert process.wait(60) == 0
-    assert "whoever knows the password" in said
+    assert "everybody who knows the password" in said
     assert "Traceback" not in said

@@ -1,11 +1,11 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from lddr.cli.select import select
 from lddr.config import configure
 from lddr.data.dataset import identity, stream
 from lddr.data.load import load_dataset
@@ -17,7 +17,10 @@ from lddr.selection.ranking import RunEncoder, encode
 from lddr.selection.selector import selectors
 from lddr.trained import Trained
 from lddr.training.trainer import vae_of
+from tests.cli.words import called
 from tests.run_folders import completed
+
+select = partial(called, "select")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +51,7 @@ def wide(monkeypatch):
 
 @pytest.mark.parametrize(("by", "seed"), [("gap", 0), ("relative", 2), ("discreteness", 2), ("gap+discreteness", None)])
 def test_the_choice_is_printed_and_written_with_its_evidence(by, seed, trained, tmp_path, capsys):
-    select([trained], by, out=tmp_path / "new" / "choice.json")
+    select(trained, by=by, out=tmp_path / "new" / "choice.json")
     out, err = capsys.readouterr()
     written = json.loads((tmp_path / "new" / "choice.json").read_text())
     assert out.strip() == written["chosen"]
@@ -66,7 +69,7 @@ def test_the_choice_is_printed_and_written_with_its_evidence(by, seed, trained, 
 @pytest.mark.parametrize("by", ["crispness", "agreement", "udr", "combined"])
 def test_models_are_asked_where_scores_are_not_enough(by, trained, tmp_path, capsys):
     for name in ("one.json", "two.json"):
-        select([trained], by, out=tmp_path / name, samples=200, quiet=True)
+        select(trained, by=by, out=tmp_path / name, samples=200, quiet=True)
     written = json.loads((tmp_path / "one.json").read_text())
     assert written == json.loads((tmp_path / "two.json").read_text())
     assert len(written["ranking"]) == 3
@@ -76,7 +79,7 @@ def test_models_are_asked_where_scores_are_not_enough(by, trained, tmp_path, cap
 
 
 def test_the_evidence_is_beside_the_runs_and_conditions_narrow_them(trained, capsys):
-    select([trained], "gap", where=["seed!=0"])
+    select(trained, by="gap", where=["seed!=0"])
     written = json.loads((trained / "selection.json").read_text())
     assert "seed=1_" in written["chosen"]
     assert len(written["ranking"]) == 2
@@ -110,7 +113,7 @@ def test_a_run_that_cannot_be_encoded_has_a_reason(trained, tmp_path):
 
 
 def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
-    select([trained], report=True, metrics="mig", out=tmp_path / "report.json", samples=200)
+    select(trained, report=True, metrics="mig", out=tmp_path / "report.json", samples=200)
     out, err = capsys.readouterr()
     (group,) = json.loads((tmp_path / "report.json").read_text())
     found = {entry["selector"]: entry for entry in group["correlations"]}
@@ -130,7 +133,7 @@ def test_the_report_has_every_selector_and_the_truth(trained, tmp_path, capsys):
 
 
 def test_the_report_as_json_of_some_selectors(trained, tmp_path, capsys):
-    select([trained], "gap,elbo", report=True, metrics="mig", out=tmp_path / "report.json", json=True)
+    select(trained, by="gap,elbo", report=True, metrics="mig", out=tmp_path / "report.json", json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "report.json").read_text())
     assert {entry["selector"] for entry in printed[0]["correlations"]} == {"gap", "elbo"}
@@ -140,8 +143,8 @@ def test_the_report_as_json_of_some_selectors(trained, tmp_path, capsys):
 def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     select(
-        [trained],
-        "gap",
+        trained,
+        by="gap",
         report=True,
         metrics="mig,elbo,kl,gap.relative,gap.confidence",
         out=tmp_path / "r.json",
@@ -154,9 +157,9 @@ def test_the_tables_of_the_report_fit(width, trained, tmp_path, capsys, monkeypa
 
 def test_a_quiet_report_says_nothing_but_what_is_asked_for(trained, tmp_path, capsys):
     options = {"report": True, "metrics": "mig", "out": tmp_path / "r.json", "quiet": True}
-    select([trained], "gap", **options)
+    select(trained, by="gap", **options)
     assert capsys.readouterr() == ("", "")
-    select([trained], "gap", json=True, **options)
+    select(trained, by="gap", json=True, **options)
     said = capsys.readouterr()
     assert json.loads(said.out) == json.loads((tmp_path / "r.json").read_text())
     assert said.err == ""
@@ -164,13 +167,13 @@ def test_a_quiet_report_says_nothing_but_what_is_asked_for(trained, tmp_path, ca
 
 def test_mistakes_of_the_report_are_sentences(trained, tmp_path):
     with pytest.raises(UserError, match="did you mean 'mig'"):
-        select([trained], report=True, metrics="migg", quiet=True)
-    with pytest.raises(UserError, match="no finished runs"):
-        select([tmp_path], report=True, quiet=True)
+        select(trained, report=True, metrics="migg", quiet=True)
+    with pytest.raises(UserError, match="there are no runs in"):
+        select(tmp_path, report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):
-        select([trained], "gape", report=True, quiet=True)
+        select(trained, by="gape", report=True, quiet=True)
     with pytest.raises(UserError, match="unknown selector 'gape'"):
-        select([trained], "gape", quiet=True)
+        select(trained, by="gape", quiet=True)
 
 
 def test_runs_are_encoded_on_the_device_that_was_chosen(trained):

@@ -15,6 +15,7 @@ from lddr.runs.folder import RunFolder
 from lddr.sweeps.cluster import Failure, Outcome
 from lddr.sweeps.progress import score_rows
 from lddr.sweeps.study import Study
+from tests.cli.words import called
 from tests.run_folders import completed
 
 STUDY = """
@@ -34,9 +35,8 @@ seeds = 1
 COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it may be ignored
-from pathlib import Path
-from lddr.cli.sweeps import sweep
-sweep(sys.argv[1], Path(sys.argv[2]), checkpoint_seconds=1000.0)
+from lddr.cli import main
+main(["sweep", sys.argv[1], "--out", sys.argv[2], "--checkpoint-seconds", "1000"])
 """
 DEADLINE = 300  # seconds
 
@@ -48,6 +48,15 @@ def study(tmp_path):
     return str(path)
 
 
+def test_a_stopped_sweep_says_how_to_resume(study, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: Outcome(stopped=True))
+    with pytest.raises(SystemExit) as end:
+        called("sweep", study, out=tmp_path)
+    assert end.value.code == 130
+    assert capsys.readouterr() == ("", "lddr: stopped; rerun the same command to resume\n")
+
+
+@pytest.mark.long  # Ray is started twice; tests/sweeps has the parts
 def test_a_stopped_sweep_saves_and_goes_on_when_started_again(study, tmp_path):
     out = tmp_path / "runs"
     command = [sys.executable, "-c", COMMAND, study, str(out)]
@@ -57,14 +66,14 @@ def test_a_stopped_sweep_saves_and_goes_on_when_started_again(study, tmp_path):
         printed, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130, said
     assert printed == ""
-    assert said.splitlines()[-1] == "lddr: stopped; start the same command again to resume"
+    assert said.splitlines()[-1] == "lddr: stopped; rerun the same command to resume"
     assert list((first / "checkpoint").glob("*.safetensors"))  # none was due: it was saved because of the stop
     leave_a_mark(first)
     again = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=True)
     heading, *rows = again.stdout.splitlines()[1:]
     assert heading.split() == ["model", "runs", "elbo", "mig"]
     assert [row.split()[:2] for row in rows] == [["vae", "1/1"], ["dvae", "1/1"]]
-    assert again.stderr.splitlines()[-1].endswith(f" were there already, 0 failed; they are in {out}")
+    assert again.stderr.splitlines()[-1].endswith(f" existed, 0 failed; see {out}")
     assert '"mark": 1' in (first / "log.jsonl").read_text()  # it went on: a new training has a new log
 
 
@@ -94,20 +103,20 @@ def test_failures_are_told_with_their_folders_and_are_an_exit_code(study, tmp_pa
         "lddr.sweeps.cluster.run_study", lambda *given: Outcome(there=1, finished=1, trained=1, failures=failures)
     )
     with pytest.raises(SystemExit) as end:
-        sweeps.sweep(study, tmp_path)
+        called("sweep", study, out=tmp_path)
     assert end.value.code == 1
     said = capsys.readouterr()
     assert (
         f"  {folder}: ValueError: odd (more in {folder / 'error.txt'})\n  {tmp_path / 'lost'}: the worker died\n"
         in said.err
     )
-    assert "1 runs finished, 1 were there already, 2 failed" in said.err
+    assert "1 run finished, 1 existed, 2 failed" in said.err
     assert "0/1" in said.out  # the table is printed all the same
 
 
 def test_a_dry_run_starts_nothing(study, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
-    sweeps.sweep(study, tmp_path / "runs", dry_run=True)
+    called("sweep", study, out=tmp_path / "runs", dry_run=True)
     assert "2 runs" in capsys.readouterr().out
     assert not (tmp_path / "runs").exists()
 
@@ -116,14 +125,14 @@ def test_a_dry_run_starts_nothing(study, tmp_path, monkeypatch, capsys):
 def test_a_size_that_a_dataset_has_not_is_refused_before_anything_begins(study, tmp_path, monkeypatch, dry_run):
     monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
     with pytest.raises(UserError, match="64x64 or 32x32, not 16x16"):
-        sweeps.sweep(study, tmp_path / "runs", dataset="dsprites", dry_run=dry_run)
+        called("sweep", study, out=tmp_path / "runs", dataset="dsprites", dry_run=dry_run)
     assert not (tmp_path / "runs").exists()
 
 
 def test_images_that_are_not_here_are_one_sentence(study, tmp_path, monkeypatch):
     monkeypatch.setattr("lddr.sweeps.cluster.run_study", lambda *given: pytest.fail("it was started"))
     with pytest.raises(UserError, match="nowhere"):
-        sweeps.sweep(study, tmp_path / "runs", dataset="./nowhere")
+        called("sweep", study, out=tmp_path / "runs", dataset="./nowhere")
 
 
 def test_the_table_has_a_row_per_point_and_the_medians_over_its_seeds(tmp_path):
@@ -160,7 +169,7 @@ def test_a_table_wider_than_the_screen_cuts_no_number(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     rows = [{"model": "dvae"} | {f"a_setting_with_a_long_name_{number}": f"0.{number}23456" for number in range(9)}]
     monkeypatch.setattr("lddr.sweeps.progress.score_rows", lambda study, out: rows)
-    sweeps._print_scores(Study("wide", []), Path())
+    sweeps.print_scores(Study("wide", []), Path())
     said = capsys.readouterr().out
     assert all(value in said for value in rows[0].values())
     assert "…" not in said

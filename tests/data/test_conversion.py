@@ -223,6 +223,6 @@ print(np.array_equal(rows.take(range(600)), images))
 def test_processes_that_start_together_convert_once(source: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = [sys.executable, "-c", PROCESS, str(source), str(log)]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(5)]
-    assert [process.communicate()[0] for process in processes] == ["True\n"] * 5
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in processes] == ["True\n"] * 3
     assert log.read_text() == "converted\n"

@@ -5,7 +5,7 @@ import pytest
 
 import lddr
 from lddr.config import configure
-from lddr.data.correlated import Correlated
+from lddr.data.correlated import Correlated, correlate, rank_correlation
 from lddr.data.factors import Factor, FactorGrid, FactorTable
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
@@ -77,15 +77,21 @@ def test_tables_of_factors_are_sampled_by_weight_without_unlabelled_images():
         ("a:one=0.2", "'one' has one value"),
         ("a:a=0.2", "cannot be correlated with itself"),
         ("a:b=0", "must be a number above 0, not '0'"),
+        ("a:b=-0.2", "must be a number above 0, not '-0.2'"),
+        ("a:b=nan", "must be a number above 0, not 'nan'"),
+        ("a:b=inf", "must be a number above 0, not 'inf'"),
         ("a:b=wide", "not 'wide'"),
+        ("one:*=0.2", "'one' has one value"),
+        ("*:a=0.2", "no factor '\\*' here"),
         ("a:b", "cannot read 'a:b'"),
         ("a:b=0.2,", "cannot read ''"),
         ("a:b=0.2,b:a=0.1", "has a and b twice"),
     ],
 )
 def test_impossible_correlations_are_refused_in_a_sentence(rule, message):
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=message) as caught:
         Correlated(GRID, rule)
+    assert "\n" not in str(caught.value)
 
 
 def test_tables_without_a_possible_image_are_refused():
@@ -98,6 +104,36 @@ def test_tables_without_a_possible_image_are_refused():
         Correlated(FactorTable((), np.zeros((3, 0), int)), "a:b=0.2")
     with pytest.raises(UserError, match="combinations of values, more than"):
         Correlated(FactorGrid((Factor("a", 10_000), Factor("b", 10_000))), "a:b=0.2")
+
+
+@pytest.mark.parametrize("name", ["circles", "pendulum"])
+def test_both_distributions_are_scored(name):
+    dataset = load_dataset(name, 16)
+    first, second = dataset.space.names[:2]
+    correlated = correlate(dataset, f"{first}:{second}=0.05")
+    assert not isinstance(dataset.space, Correlated)
+
+    def brightness(images):
+        halves = images.mean(axis=3)
+        return np.stack([halves[:, :, :8].mean(axis=(1, 2)), halves[:, :8].mean(axis=(1, 2))], axis=1)
+
+    plain, biased = (lddr.evaluate(each, brightness, ["mig"], quiet=True) for each in (dataset, correlated))
+    assert plain["mig"]["score"] > biased["mig"]["score"] + 0.02, "a latent of one factor informs about the other"
+
+
+def test_the_rank_correlation_of_a_sample():
+    space, generator = load_dataset("circles").space, np.random.default_rng(0)
+    widths = [0.02, 0.1, 0.5, 10]
+    found = [rank_correlation(space, Correlated(space, f"x:y={w}").sample(generator, 4000), "x", "y") for w in widths]
+    assert found == sorted(found, reverse=True)
+    assert found[0] > 0.99
+    assert abs(found[-1]) < 0.05
+    table = FactorTable((Factor("a", 4), Factor("b", 4)), [[0, 3], [1, 2], [2, 1], [3, 0], [-1, 3], [3, -1]])
+    assert rank_correlation(table, np.arange(6), "a", "b") == pytest.approx(-1)
+    with pytest.raises(UserError, match="'a' does not vary in these images"):
+        rank_correlation(table, [0, 0, 4], "a", "b")
+    with pytest.raises(UserError, match="no factor 'c' here"):
+        rank_correlation(table, [0, 1], "a", "c")
 
 
 def test_the_name_of_a_run_knows_the_correlation_and_others_keep_theirs():

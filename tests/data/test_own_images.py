@@ -274,7 +274,7 @@ def test_a_column_of_file_names_overrules_the_order(tmp_path):
         ("", "distinct column names"),
         ("x,y\n1,2\n3\n", "row 3: expected 2 values"),
         ("x,y\n1,\n3,\n", "the factor y has no known value"),
-        ("file,x\na.png,1\nzzz.png,2\n", "a row for what is not in the folder: zzz.png"),
+        ("file,x\na.png,1\nzzz.png,2\n", "a row for a file that is not in the folder: zzz.png"),
     ],
 )
 def test_a_wrong_table_is_a_sentence(tmp_path, table, sentence):

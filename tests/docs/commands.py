@@ -1,30 +1,22 @@
 """Commands of the docs, read by the real parser and looked into as far as that takes no time; none is carried out."""
 
-import functools
-import warnings
-from importlib import import_module
 from typing import Any
 
-import tyro
-from tyro.extras import SubcommandApp
+import click
 
-from lddr.cli.app import app, listed
+from lddr.cli.app import app, listed, sentence
+from lddr.errors import UserError
 
 
 def check(words: list[str]) -> None:
     """Refuse, as the command itself would, what it cannot take: flags, settings, models, studies, metrics."""
-    if words[1:] in (["--version"], ["--help"]) or "--tyro-write-completion" in words:
-        return
-    import_module("lddr.cli.train").know_settings()
     name, command, rest = _found(app, words[1:])
-
-    @functools.wraps(command)
-    def taken(**arguments: Any) -> dict[str, Any]:
-        return arguments
-
     if rest == ["--help"]:
         return
-    given = tyro.cli(taken, args=rest, prog=f"lddr {name}", console_outputs=False)
+    try:
+        given = command.make_context(name, rest).params
+    except click.UsageError as error:
+        raise UserError(sentence(error)) from error
     CHECKS.get(name, lambda **_: None)(**given)
 
 
@@ -32,51 +24,50 @@ def check_in_sentence(words: list[str]) -> None:
     """The same for a command in a sentence, which need not be whole: then its flags must be there."""
     try:
         check(words)
-    except SystemExit:
-        _check_flags(words)
+    except UserError:
+        _, command, rest = _found(app, words[1:])
+        known = {
+            flag for each in command.get_params(click.Context(command)) for flag in each.opts + each.secondary_opts
+        }
+        for word in rest:
+            if word.startswith("-") and word.partition("=")[0] not in known:
+                raise KeyError(word) from None
 
 
-def _check_flags(words: list[str]) -> None:
-    import_module("lddr.cli.train").know_settings()
-    _, command, rest = _found(app, words[1:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        parser = tyro.extras.get_parser(command)
-    known = {flag for action in parser._actions for flag in action.option_strings} | {"--debug"}
-    for word in rest:
-        if word.startswith("-") and word.partition("=")[0] not in known:
-            raise KeyError(word)
-
-
-def _found(commands: SubcommandApp, words: list[str]) -> tuple[str, Any, list[str]]:
-    target = commands._subcommands[words[0]].target
-    if isinstance(target, SubcommandApp):
-        name, command, rest = _found(target, words[1:])
+def _found(commands: click.Group, words: list[str]) -> tuple[str, click.Command, list[str]]:
+    if words in (["--version"], ["--help"]):
+        return "lddr", commands, ["--help"]
+    target, rest = commands.commands[words[0]], [word for word in words[1:] if word != "--debug"]
+    if isinstance(target, click.Group):
+        name, command, rest = _found(target, rest)
         return f"{words[0]} {name}", command, rest
-    return words[0], target, words[1:]
+    return words[0], target, rest
 
 
-def _train(settings: Any, model: str, latent: str, objective: str, preset: str, **given: Any) -> None:
+NOT_SETTINGS = ["out", "seeds", "device", "threads", "quiet", "compile", "tensorboard", "track", "checkpoint_seconds"]
+
+
+def _train(pictures: str | None, dataset: str | None, model: str | None, preset: str, **given: Any) -> None:
     from lddr.config import configure
 
-    images = given["pictures"] or given["dataset"] or "dsprites"
-    configure(model, images, preset, latent=latent, objective=objective, **vars(settings))
+    settings = {name: value for name, value in given.items() if name not in NOT_SETTINGS}
+    configure(model, pictures or dataset or "dsprites", preset, **settings)
 
 
-def _sweep(study: str, scale: Any, dataset: str | None, only: tuple[str, ...], **_: Any) -> None:
+def _sweep(study: str, preset: str, dataset: str | None, where: tuple[str, ...], **_: Any) -> None:
     from lddr.sweeps.study import read_study
 
     if study not in ("STUDY", "my-study.toml"):
-        shipped = not study.endswith(".toml")
-        read_study(
-            study, "quick" if shipped else scale, dataset, only
+        is_small = preset == "quick" or not study.endswith(
+            ".toml"
         )  # a full study that is shipped has thousands of runs
+        read_study(study, "quick" if is_small else "full", dataset, where)
 
 
 def _score(metrics: str, **given: Any) -> None:
     from lddr.metrics.metric import choose_metrics, parse_metric_settings
 
-    choose_metrics(metrics, parse_metric_settings(given.get("set", ())))
+    choose_metrics(metrics, parse_metric_settings(given.get("changes", ())))
 
 
 def _select(by: str | None, where: tuple[str, ...], **_: Any) -> None:

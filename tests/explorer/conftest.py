@@ -19,7 +19,7 @@ from lddr.runs.run import Machine, run
 from lddr.trained import Trained
 
 QUIET = Machine(device="cpu", threads=1, quiet=True)
-SMALL = {"preset": "quick", "resolution": 16, "width": 4, "steps": 100, "learning_rate": 3e-3}
+SMALL = {"preset": "quick", "resolution": 16, "width": 4, "steps": 40, "learning_rate": 3e-3}
 PIXELS = """canvas => {
   const {width, height} = canvas;
   const copy = new OffscreenCanvas(width, height).getContext("2d", {willReadFrequently: true});
@@ -63,7 +63,7 @@ def root(trained_runs, tmp_path_factory):
     training = place / "runs" / "unfinished"
     training.mkdir()
     shutil.copy(trained_runs["vae"] / "config.json", training)
-    (training / "log.jsonl").write_text('{"step": 40, "loss": 9.5, "kl": 1.5}\n{"step": 50, "lo')
+    (training / "log.jsonl").write_text('{"step": 20, "loss": 9.5, "kl": 1.5}\n{"step": 30, "lo')
     (place / "secret.txt").write_text("top secret")
     return place / "runs"
 

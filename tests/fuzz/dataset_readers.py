@@ -19,7 +19,7 @@ from scipy.io import savemat
 from lddr.data.dataset import Dataset
 from lddr.data.download import unpack
 from lddr.data.factors import Factor, FactorGrid
-from lddr.data.official import cars3d, mpi3d, smallnorb
+from lddr.data.official import cars3d, high_resolution, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import HDF5, Shapes3D
 from lddr.data.pictures import OwnImages, Preparation
@@ -65,7 +65,12 @@ class SmallShapes(Shapes3D):
 
 
 class SmallRobot(mpi3d.MPI3DToy):
+    spaces = (SIX,)
+
+
+class SmallRoom(high_resolution.Falcor3D):
     space = SIX
+    files = (("Falcor3D_down128/images/000000.png",), ("Falcor3D_down128/images/000005.png",))
 
 
 class SmallCars(cars3d.Cars3D):
@@ -90,9 +95,9 @@ def read_official(kind: type[Dataset], folder: Path) -> None:
         looked_at(kind())
 
 
-def read_robot(folder: Path) -> None:
-    with patch.object(mpi3d, "SPACES", {6: SIX}):
-        read_official(SmallRobot, folder)
+def room() -> Files:
+    image = picture("PNG", size=(128, 128))
+    return {f"Falcor3D_down128/images/{number:06}.png": image for number in range(6)}
 
 
 def cars() -> Files:
@@ -134,9 +139,9 @@ def read_norb(folder: Path) -> None:
             list(smallnorb._matrix(folder / name, *kind))
 
 
-def picture(kind: str, mode: str = "RGB", **options: object) -> bytes:
+def picture(kind: str, mode: str = "RGB", size: tuple[int, int] = (20, 24), **options: object) -> bytes:
     buffer = io.BytesIO()
-    Image.fromarray(pixels(20, 24, 3)).convert(mode).save(buffer, kind, **options)
+    Image.fromarray(pixels(*size, 3)).convert(mode).save(buffer, kind, **options)
     return buffer.getvalue()
 
 
@@ -189,8 +194,9 @@ ROBOT = "mpi3d_toy/mpi3d_toy.npz"
 READERS = (
     Reader("archives", archives, read_archives),
     Reader("cars3d", cars, read_cars, damaged_car),
+    Reader("falcor3d", room, partial(read_official, SmallRoom)),
     Reader("dsprites", sprites, partial(read_official, SmallSprites), damaged_npz),
-    Reader("mpi3d", lambda: {ROBOT: npz(images=pixels(6, 64, 64, 3))}, read_robot, damaged_npz),
+    Reader("mpi3d", lambda: {ROBOT: npz(images=pixels(6, 64, 64, 3))}, partial(read_official, SmallRobot), damaged_npz),
     Reader("pictures", pictures, read_pictures),
     Reader("pictures-npy", arrays_as_pictures, read_pictures, damaged_npy),
     Reader("pictures-other", other_pictures, read_pictures),

@@ -235,5 +235,5 @@ def test_a_posterior_without_densities_says_which_constant_to_set():
         def expected(self, hard=None):
             raise NotImplementedError
 
-    with pytest.raises(NotImplementedError, match="its latent should say has_densities = False"):
+    with pytest.raises(NotImplementedError, match="set has_densities = False in its latent"):
         Plain().cross_log_density(None)

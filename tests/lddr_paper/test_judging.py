@@ -79,32 +79,26 @@ def compare(dataset, **settings):
     return Case((dataset,), groups, ("mig",), difference)
 
 
-def claim_of(**variants):
-    return Claim("t", None, variants, seen="{label} {estimate}", table=("dataset", "VAE", "D-VAE", "lead"))
-
-
 def test_cases_with_the_same_verdict_agree_and_others_are_mixed():
     runs = made_up("circles", {"model": "vae"}, {"mig": 0.1}) + made_up("circles", {"model": "dvae"}, {"mig": 0.2})
     runs += made_up("rooms", {"model": "vae"}, {"mig": 0.3}) + made_up("rooms", {"model": "dvae"}, {"mig": 0.1})
-    one = judge(claim_of(only=(compare("circles"), compare("dsprites"))), lambda *studies: runs)
-    assert (one.verdict, len(one.found["only"])) == ("supported", 1)  # there are no runs on dsprites
-    assert "\n| circles | 0.102 | 0.202 | +0.100 (" in one.details[-1]
-    both = judge(claim_of(only=(compare("circles"), compare("rooms"))), lambda *studies: runs)
-    assert both.verdict == "mixed"
-    assert judge(claim_of(only=(compare("dsprites"),)), lambda *studies: runs) is None
+
+    def verdicts(**variants):
+        found = judge(Claim("t", None, variants), lambda *studies: runs)
+        return found and found.verdicts
+
+    assert verdicts(only=(compare("circles"), compare("dsprites"))) == {"only": "supported"}  # no runs on dsprites
+    assert verdicts(only=(compare("circles"), compare("rooms"))) == {"only": "mixed"}
+    both = {"one": (compare("circles"),), "other": (compare("rooms"),)}
+    assert verdicts(**both) == {"one": "supported", "other": "contradicted"}
+    assert verdicts(only=(compare("dsprites"),)) is None
 
 
-def test_variants_have_a_verdict_each():
-    medians = {("vae", 0): 0.1, ("dvae", 0): 0.2, ("vae", 1): 0.2, ("dvae", 1): 0.1}
-    runs = [
-        run
-        for (model, bias), value in medians.items()
-        for run in made_up("circles", {"model": model, "bias": bias}, {"mig": value})
-    ]
-    claim = claim_of(dark=(compare("circles", bias=0),), light=(compare("circles", bias=1),))
-    found = judge(claim, lambda *studies: runs)
-    assert found.verdict == "dark: supported; light: contradicted"
-    assert found.details[0] == "**dark**"
+def test_a_difference_is_also_known_in_percent_of_the_first_median():
+    runs = made_up("circles", {"model": "vae"}, {"mig": 0.1}) + made_up("circles", {"model": "dvae"}, {"mig": 0.2})
+    found = judging.measure(compare("circles"), lambda *studies: runs)
+    assert found.medians == pytest.approx([0.102, 0.202])
+    assert found.percent == pytest.approx(100 * 0.1 / 0.102)
 
 
 def test_the_best_rival_is_the_one_with_the_largest_median():
@@ -119,5 +113,6 @@ def test_the_chosen_run_is_compared_with_the_median_of_its_model():
     runs += made_up("circles", {"model": "factor-dvae"}, {"mig": 0.2, "gap": 2.0}, seeds=1)
     assert judging.chosen_over_median("factor-dvae", ("gap", "mig"), runs).value == pytest.approx(100)
     assert judging.chosen_over_median(None, ("gap", "mig"), runs).value == pytest.approx(100 / 3)
+    assert judging.chosen_over_median(None, ("gap", "mig"), runs, in_percent=False).value == pytest.approx(0.1)
     runs[0].scores["explained"] = 0.0  # a collapsed run is never chosen
     assert judging.chosen_over_median("factor-dvae", ("gap", "mig"), runs).value == pytest.approx(0)

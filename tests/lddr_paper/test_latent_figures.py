@@ -21,7 +21,6 @@ from lddr_paper.latent_figures import (
     grid_turn,
     gumbel_softmax,
     latent_spaces,
-    observations,
     ordinal,
     ranked,
     sampled,
@@ -119,7 +118,7 @@ def test_the_sheet_shows_all_runs_best_first(flat):
     assert figures["circles-dvae"].title == "All latent spaces of the D-VAE on Circles"
 
 
-def test_the_report_shows_reconstructions_beside_traversals(hardly_trained):
+def test_the_report_shows_reconstructions_and_traversals(hardly_trained):
     figure = figures["traversals"].make(grouped([hardly_trained["dvae"].run])).figure
     rows = np.array(figure.axes).reshape(2, 2 + 1 + 10)
     assert [axes.get_title() for axes in rows[0, :2]] == ["input", "output"]
@@ -181,25 +180,18 @@ def test_parameters_stand_above_densities():
         assert axes.lines[0].get_xdata()[0] == pytest.approx(np.array(alpha) @ class_positions(5) / sum(alpha))
 
 
-def test_four_different_observations_with_the_geometry_the_paper_speaks_of():
-    shown = observations()
-    assert len({image.tobytes() for image in shown.images}) == 4
-    for points in (shown.gaussian, shown.discrete):
+def test_four_observations_have_the_geometry_that_the_paper_describes():
+    images, gaussian, discrete = four_observations([]).figure.axes
+    assert len({image.get_array().tobytes() for image in images.images}) == 4
+    assert (images.get_xlabel(), images.get_ylabel()) == ("shape →", "azimuth →")
+    rotated, grid = (axes.collections[0].get_offsets() for axes in (gaussian, discrete))
+    for points in (rotated, grid):
         steps = np.linalg.norm(points[1:] - points[0], axis=1)
         assert steps[2] == pytest.approx(np.sqrt(2) * steps[0]) == pytest.approx(np.sqrt(2) * steps[1])
-    assert np.abs(shown.gaussian[1] - shown.gaussian[0]).min() > 0.5  # rotated: both latents change
-    assert np.array_equal(shown.discrete[1:3] - shown.discrete[0], [[1, 0], [0, 1]])  # along the axes
-
-
-def test_images_and_two_latent_spaces():
-    figure = four_observations([]).figure
-    images, gaussian, discrete = figure.axes
-    assert len(images.images) == 4
-    assert (images.get_xlabel(), images.get_ylabel()) == ("shape →", "azimuth →")
-    assert np.array_equal(gaussian.collections[0].get_offsets(), observations().gaussian)
-    assert np.array_equal(discrete.collections[0].get_offsets(), observations().discrete)
+    assert np.abs(rotated[1] - rotated[0]).min() > 0.5  # both latents change
+    assert np.array_equal(grid[1:3] - grid[0], [[1, 0], [0, 1]])  # along the axes
     low, high = gaussian.get_xlim()
-    assert low < observations().gaussian.min() < observations().gaussian.max() < high
+    assert low < rotated.min() < rotated.max() < high
 
 
 def test_a_panel_per_space_with_a_line_per_row_and_column():
@@ -220,15 +212,15 @@ def test_a_collapsed_space_can_be_drawn():
     assert latent_spaces({"collapsed": np.zeros((3, 3, 2))}).axes[0].lines
 
 
-@pytest.mark.parametrize("turn", [0, 7, 30, 45])
+@pytest.mark.parametrize("degrees", [0, 7, 30, 45])
 @pytest.mark.parametrize("stretch", [(1, 1), (-2, 0.5)])
-def test_the_angle_of_a_grid_is_how_far_it_is_turned(turn, stretch):
+def test_the_angle_of_a_grid_is_its_rotation(degrees, stretch):
     grid = np.stack(np.meshgrid(np.arange(4.0), np.arange(5.0), indexing="ij"), axis=-1) * stretch
-    angle = np.radians(turn)
+    angle = np.radians(degrees)
     rotated = grid @ np.array([(np.cos(angle), np.sin(angle)), (-np.sin(angle), np.cos(angle))])
-    assert axis_angle(rotated) == pytest.approx(turn, abs=1e-6)
-    assert axis_angle(rotated[..., ::-1]) == pytest.approx(turn, abs=1e-6)  # whichever axis
-    assert grid_turn(rotated) == pytest.approx(turn, abs=1e-6)
+    assert axis_angle(rotated) == pytest.approx(degrees, abs=1e-6)
+    assert axis_angle(rotated[..., ::-1]) == pytest.approx(degrees, abs=1e-6)  # whichever axis
+    assert grid_turn(rotated) == pytest.approx(degrees, abs=1e-6)
 
 
 def test_a_space_that_uses_one_axis_or_none_is_not_parallel_to_both():
@@ -246,7 +238,7 @@ def test_a_latent_space_comes_from_the_model_of_the_run(trained):
     assert space[13, 1] == pytest.approx(model.represent(corner)[0], abs=1e-5)
 
 
-def test_bends_do_not_turn_a_grid_as_a_whole():
+def test_bends_do_not_rotate_a_grid_as_a_whole():
     across, up = np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9), indexing="ij")
     bent = np.stack([across + 0.5 * up**2, up + 0.5 * across**2], axis=-1)
     assert axis_angle(bent) > 15

@@ -73,8 +73,8 @@ def test_the_papers_own_settings_depart_in_nothing(make_run):
 @pytest.mark.parametrize(
     ("dataset", "settings", "expected"),
     [
-        ("dsprites", {"steps": 1000}, {"†": "steps 1000 instead of 300 000"}),
-        ("dsprites", {"steps": 400_000}, {"§": "steps 400 000 instead of 300 000"}),
+        ("dsprites", {"steps": 1000}, {"†": "steps 1000 instead of 300,000"}),
+        ("dsprites", {"steps": 400_000}, {"§": "steps 400,000 instead of 300,000"}),
         ("dsprites", {"precision": "bf16"}, {"§": "precision bf16 instead of fp32"}),
         ("dsprites", {"gamma": 5}, {"§": "gamma 5 is not in its grid"}),
         ("dsprites", {}, {}),
@@ -115,7 +115,7 @@ def test_metric_settings_are_compared_with_the_published_ones():
 
 def test_numbers_in_words():
     assert [setting_text(value) for value in (300_000, 6000, 1e-4, None, "fp32")] == [
-        "300 000",
+        "300,000",
         "6000",
         "0.0001",
         "64",

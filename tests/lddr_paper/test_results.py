@@ -1,5 +1,7 @@
-"""The results page is what the tables next to it give, and its numbers are computed as they should be."""
+"""The results pages are what the tables next to them give, and their numbers are computed as they should be."""
 
+import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,29 +19,152 @@ from lddr.sweeps.study import read_study
 from lddr.trained import Trained
 from lddr_paper.claims import claims
 from lddr_paper.judging import judge
-from lddr_paper.results import page, selection, tables
-from lddr_paper.results.__main__ import main
+from lddr_paper.published import paper_results
+from lddr_paper.results import __main__ as command
+from lddr_paper.results import against_paper, discrete, explanations, figures, pages, selection, tables
 from tests.lddr_paper.test_judging import made_up
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_verdicts_of_the_page_are_what_the_tables_give():
-    text = (ROOT / "results" / "README.md").read_text(encoding="utf-8")
-    for name in ("circles_parallel", "mig_gain", "gap", "some_labels", "training"):
+def test_the_findings_of_the_pages_are_what_the_tables_give():
+    page, summary = ((ROOT / "results" / name).read_text(encoding="utf-8") for name in ("claims.md", "README.md"))
+    for name in ("circles_parallel", "mig_gain", "labels", "some_labels"):
         found = judge(claims()[name], tables.read_runs)
-        assert f"| {found.claim.title} | {found.claim.paper} | {found.seen} | **{found.verdict}** |" in text
-        assert "\n\n".join(found.details) in text
+        assert f"\n## {pages.finding(found)}\n" in page
+        assert pages.claims_table([found]).splitlines()[-1] in summary
 
 
 @pytest.mark.long
-def test_the_page_is_what_the_tables_give(capsys):
-    assert main(["check"]) == 0, capsys.readouterr().out + "\ngenerate it with: python -m lddr_paper.results"
+def test_the_pages_are_what_the_tables_give(capsys):
+    assert command.main(["check"]) == 0, capsys.readouterr().out + "\ngenerate them with: python -m lddr_paper.results"
+
+
+def test_every_picture_of_the_pages_is_there_and_says_what_it_shows():
+    for path in pages.PAGES:
+        text = (ROOT / "results" / path).read_text(encoding="utf-8")
+        for shown, file in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", text):
+            assert ((ROOT / "results" / path).parent / file).exists(), f"{path}: {file}"
+            assert len(shown) > 20
+
+
+def test_a_finding_that_was_written_for_another_verdict_is_refused():
+    found = judge(claims()["circles_scores"], lambda *studies: [])
+    assert found is None
+    runs = made_up("circles", {"model": "vae"}, {"mig": 0.3}) + made_up("circles", {"model": "dvae"}, {"mig": 0.1})
+    with pytest.raises(ValueError, match="reword the finding of 'On Circles"):
+        pages.finding(judge(claims()["circles_scores"], lambda *studies: runs))
+
+
+def test_an_inconclusive_verdict_names_the_smallest_effect_that_could_be_seen():
+    claim = claims()["circles_scores"]
+    runs = made_up("circles", {"model": "vae"}, {"mig": 0.1}) + made_up("circles", {"model": "dvae"}, {"mig": 0.1})
+    found = judge(claim, lambda *studies: runs)
+    width = found.found[""][0].estimate.half_width
+    assert pages.claims_table([found]).endswith(f"| **inconclusive** (±{width:.3f}) |")
+
+
+def test_the_first_tc_dvae_runs_are_shown_next_to_those_that_replaced_them():
+    found = judge(claims()["total_correlation"], tables.read_runs)
+    first, second = (found.found[name][0] for name in ("first processor", "second processor"))
+    assert first.runs[0] == second.runs[0]
+    assert {run.name for run in first.runs[1]} == {run.name for run in second.runs[1]}
+    assert first.estimate.value != second.estimate.value
+
+
+def test_the_medians_of_pages_that_are_written_by_hand_are_those_of_their_tables():
+    runs = {name: tables.read_csv(ROOT / "results" / name / "scores.csv") for name in ("own", "few_labels")}
+    page = (ROOT / "results" / "few_labels" / "README.md").read_text(encoding="utf-8")
+    medians = {}
+    for row in runs["few_labels"]:
+        key = row["dataset"], row["model"], row["latents"], row["free_penalty"]
+        medians.setdefault(key, []).append(float(row["mig"]))
+    assert len(medians) == 8
+    for values in medians.values():
+        assert f"| {', '.join(f'{value:.3f}' for value in values)} |" in page
+        assert f"{np.median(values):.3f}" in page
+    page = (ROOT / "results" / "own" / "README.md").read_text(encoding="utf-8")
+    for model, title in (("dvae", "D-VAE"), ("tc-dvae", "TC-DVAE")):
+        found = [
+            np.median([float(row["mig"]) for row in runs["own"] if is_quick(row, each, model)])
+            for each in ("dark", "light", "low_contrast", "icons", "letters")
+        ]
+        cells = " | ".join(f"{value:.3f}" for value in (*found, np.mean(found)))
+        assert f"| {title} | {cells} |" in page
+
+
+def is_quick(row, pictures, model):
+    quick = row["mean_bias"] == "true" and "supervision" not in row and "discriminator_width" not in row
+    return (row["set"], row["model"]) == (pictures, model) and quick
+
+
+# ---- Next to the paper
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.15, "within"), (0.25, "0.050 above"), (0.1, "0.032 below")])
+def test_a_median_is_placed_among_the_papers_quartiles(value, text):
+    assert against_paper.place(value, against_paper.paper_number("dvae", "mig", "dsprites")) == text
+
+
+def test_the_papers_vae_follows_from_its_gain():
+    gain = paper_results()["claims"]["unregularized_mig_median_gain_percent"]["dsprites"]
+    found = against_paper.paper_number("vae", "mig", "dsprites").value
+    assert found * (1 + gain / 100) == pytest.approx(0.174)
+    assert against_paper.paper_number("vae", "dci", "dsprites") is None
+    assert against_paper.place(0.5, None) == "–"
+
+
+def table_of(path, runs):
+    """Write a table with the columns of results/families/scores.csv."""
+    with (ROOT / "results" / "families" / "scores.csv").open(encoding="utf-8") as file:
+        header = [*next(csv.reader(file)), tables.SCORE + tables.OWN_LATENTS]
+    path.parent.mkdir(parents=True)
+    rows = []
+    for dataset, model, seed, scores in runs:
+        row = dict.fromkeys(header, "") | {"dataset": dataset, "model": model, "seed": seed, "steps": 12000}
+        row |= {tables.SETTING + "mean_bias": "true", "name": f"{dataset}_{model}_{seed}"}
+        rows.append(row | {tables.SCORE + name: value for name, value in scores.items()})
+    tables.write_csv(path, header, [[str(row[name]) for name in header] for row in rows])
+
+
+def test_the_section_about_standard_appears_with_its_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    assert against_paper.standard_section() == against_paper.standard_note() == ""
+    runs = [("dsprites", "dvae", seed, {"mig": 0.15 + seed / 100, "dci": 0.5}) for seed in range(5)]
+    runs += [("dsprites", "vae", seed, {"mig": 0.04}) for seed in range(5)]
+    runs += [("rooms", "dvae", seed, {"mig": 0.2 + seed / 10, tables.OWN_LATENTS: 3 + seed}) for seed in range(3)]
+    table_of(tmp_path / "standard" / "scores.csv", runs)
+    tables.write_csv(tmp_path / "costs.csv", ("preset", "model", "ms"), [("standard", "dvae", "30")])
+    text = against_paper.standard_section()
+    assert "Minutes of one core for a run on dSprites: D-VAE 6 (" in text
+    assert "it is 0.170 (5 seeds)" in against_paper.standard_note()
+    assert "Each model has 3 to 5 seeds on a\ndataset: medians of so few runs are uncertain." in text
+    assert "| dSprites | D-VAE | MIG | 0.170 (0.160–0.180) | 5 | 0.174 (0.132–0.200) | within |" in text
+    assert "| dSprites | D-VAE | DCI | 0.500 (0.500–0.500) | 5 | 0.256 (0.196–0.280) | 0.220 above |" in text
+    assert "| rooms | D-VAE | MIG | 0.300 (0.250–0.350) | 3 | – | – |" in text
+    rules = [line for line in text.splitlines() if line.endswith("reached |") or "so far" in line]
+    assert [line.split(" | ")[1:] for line in rules] == [
+        ["0.170", "5", "reached |"],
+        ["4.2 times", "5 and 5", "reached |"],
+        ["4 factors", "3", "reached so far, with fewer runs than the rule takes |"],
+    ]
+
+
+def test_the_time_of_a_preset_is_that_of_its_steps(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    table_of(tmp_path / "standard" / "scores.csv", [("dsprites", "dvae", 0, {"mig": 0.15})])
+    tables.write_csv(tmp_path / "costs.csv", ("preset", "model", "ms"), [("standard", "dvae", "30")])
+    first, second, *_ = against_paper.time_table().splitlines()[2:]
+    assert first == "| lddr, preset `standard` | 12,000 | 30 | 6 minutes | 0.150 | 1 |"
+    assert second.startswith("| lddr, the paper's settings | 300,000 |")
+
+
+# ---- Choosing a model
 
 
 @pytest.mark.long
-def test_the_default_selector_is_the_winner():
-    assert selection.winner() == DEFAULT
+def test_the_default_selector_has_the_lowest_regret():
+    assert next(iter(selection.ordered())) == DEFAULT
 
 
 def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice():
@@ -52,7 +177,7 @@ def test_regret_is_0_for_an_oracle_and_about_1_for_a_blind_choice():
     pool = selection.Pool("d", runs, columns, {"udr": alike})
 
     def choosing(selector, size):
-        return selection.choosing(pool, selector, size, draws=1000)
+        return selection.choosing(pool, selector, size, draws=500)
 
     assert choosing("oracle", 10).regret == pytest.approx(0, abs=1e-12)
     assert choosing("oracle+oracle", 10).regret == pytest.approx(0, abs=1e-12)
@@ -82,6 +207,9 @@ def test_among_seeds_of_one_type_others_do_not_count():
     assert selection.regret_over_types(pool, "wrong", [other]) == pytest.approx(worst)
 
 
+# ---- Tables
+
+
 def row_of(run, old):
     settings = {name: str(value) for name, value in run.settings.items() if value is not None}
     first = {name: settings.pop(name) for name in tables.FIRST}
@@ -103,11 +231,32 @@ def test_a_row_gives_the_run_back(tmp_path, monkeypatch):
     for _ in range(2):
         tables.add_runs("own", [better])
         assert [one.scores for one in tables.read_runs("own")] == [{"mig": 0.5}]
-        assert [one.scores for one in tables.read_runs("own", file="replaced.csv")] == [run.scores]  # trained again
+        assert [one.scores for one in tables.read_runs("own/replaced.csv")] == [run.scores]  # trained again
     tables.borrow_rows("other", ["own"], {run.name}, {"dci"})  # a score it does not have
     assert not tables.read_runs("other")
     tables.borrow_rows("other", ["own"], {run.name, "x"}, {"mig"})
     assert [one.scores for one in tables.read_runs("other")] == [{"mig": 0.5}]
+
+
+def test_an_unfinished_study_is_gathered_as_far_as_its_runs_are_scored(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(tables, "run_row", row_of)
+    study = pages.study_of("standard")
+    ours = [config for config in study.configs if (config.dataset, config.model) == ("dsprites", "dvae")][:3]
+    scores = dict.fromkeys(study.metrics, 0.5)
+    runs = [
+        Run(Path(config.run_name), "finished", config.flat() | {"dataset": "dsprites"}, scored)
+        for config, scored in zip(ours, (scores, scores, {"mig": 0.1}), strict=True)
+    ]
+    monkeypatch.setattr(command, "list_runs", lambda folder: runs)
+    monkeypatch.setattr(command, "STUDIES", ("standard",))
+    for name in ("add_long", "measure_costs"):
+        monkeypatch.setattr(command, name, lambda *arguments: None)
+    command.gather(tmp_path)
+    assert {run.name for run in tables.read_runs("standard")} == {run.name for run in runs[:2]}
+    said = capsys.readouterr().out
+    assert f"standard: 2 of {len(study.configs)} runs" in said
+    assert f"{runs[2].name} is left out until it is scored by beta_vae, dci" in said
 
 
 @pytest.mark.long
@@ -123,6 +272,8 @@ def test_the_information_of_tied_latents_is_kept(tmp_path):
     names = found.files.dataset.space.names
     assert [float(row[f"score tied.{name}"]) for name in names] == pytest.approx(np.diag(information), rel=1e-5)
     assert [float(row[f"score free.{name}"]) for name in names] == pytest.approx(information[6], rel=1e-5)
+    clear = np.array(entries["mig"]["per_factor"]) >= 0.1
+    assert int(row["score own_latents"]) == len(set(np.argmax(information, axis=0)[clear]))
 
 
 SMALL = """
@@ -169,8 +320,8 @@ def test_initialisers_are_compared_at_the_steps_that_both_reached(monkeypatch):
 
     found = {("dvae", "truncated"): rows("truncated", (100, 0.3), (200, 0.1), (300, 0.7))}
     found[("dvae", "uniform")] = rows("uniform", (110, 0.2), (210, 0.15))
-    monkeypatch.setattr(page, "read_long", lambda: found)
-    _, _, first, last = page.initialisers_table().splitlines()
+    monkeypatch.setattr(pages, "read_long", lambda: found)
+    _, _, first, last = pages.initialisers_table().splitlines()
     assert first.startswith("| D-VAE | 100 and 110 | 0.300 | 0.200 | 0.100 |")
     assert last.startswith("| D-VAE | 200 and 210 | 0.100 | 0.150 | 0.050 |")
     assert last.endswith("| 57.0 and 57.0 |")
@@ -197,40 +348,27 @@ def test_the_entropy_of_categories_is_summed_over_latents(tmp_path):
     assert tables.category_entropy(tmp_path / "one.npz") == pytest.approx(np.log(4))
 
 
-def test_a_type_wins_by_half_of_the_metrics_on_every_dataset(monkeypatch):
-    models = ("vae", "dvae", "qlae")
+# ---- Types of discreteness, labels, pictures
 
-    def found(mig):
-        runs = [
-            run
-            for dataset in ("dsprites", "rooms")
-            for model in models
-            for run in made_up(
-                dataset,
-                {"model": model},
-                {"mig": mig.get((dataset, model), 0.1), "dci": 0.3 if model == "vae" else 0.2},
-            )
-        ]
-        monkeypatch.setattr(page, "read_runs", lambda study: runs)
-        return page.discreteness()
 
-    shared = found({("dsprites", "qlae"): 0.2, ("rooms", "dvae"): 0.2})
-    assert shared["discrete_winner"] == "VAE wins"  # by DCI, one metric of two, on both
-    assert "- MIG: QLAE before VAE by +0.100" in shared["discrete_datasets"]
-    assert "| 4 cases | mean rank |" in shared["discrete_ranks"]
-    monkeypatch.setattr(page, "METRICS", ("mig",))
-    assert found({("dsprites", "qlae"): 0.2, ("rooms", "dvae"): 0.2})["discrete_winner"] == "no type wins"
-    both = found({("dsprites", "qlae"): 0.2, ("rooms", "qlae"): 0.2})
-    assert both["discrete_winner"] == "QLAE wins"
-    assert "| QLAE | 1.0 | 2 |" in both["discrete_ranks"]
+def test_models_are_ranked_over_metrics_and_datasets(monkeypatch):
+    mig = {("dsprites", "qlae"): 0.2, ("rooms", "qlae"): 0.2}
+    runs = [
+        run
+        for dataset in ("dsprites", "rooms")
+        for model in ("vae", "dvae", "qlae")
+        for run in made_up(dataset, {"model": model}, {"mig": mig.get((dataset, model), 0.1)})
+    ]
+    monkeypatch.setattr(discrete, "read_runs", lambda study: runs)
+    found = discrete.sections()
+    assert (found["discrete_best"], found["discrete_best_rank"]) == ("QLAE", "1.0")
+    assert (found["discrete_alike"], found["discrete_cases"], found["discrete_clear"]) == ("0", "2", "0.100 and 0.100")
+    assert "| QLAE | 1.0 | 2 |" in found["discrete_ranks"]
+    assert "| MIG | QLAE | VAE | +0.100 (" in found["discrete_datasets"]
 
 
 def labelled_rows(**studies):
     return lambda *names: [run for name in names for run in studies.get(name, [])]
-
-
-def lines(judgement):
-    return "\n".join(judgement.details).splitlines()
 
 
 def test_labels_are_judged_against_the_better_rival():
@@ -239,33 +377,36 @@ def test_labels_are_judged_against_the_better_rival():
         run
         for model, losses in medians.items()
         for loss, value in losses.items()
-        for run in made_up(
-            "dsprites", {"model": model, "supervision": loss, "labels": 100}, {"mig": value, "dci": 1 - value}
-        )
+        for run in made_up("dsprites", {"model": model, "supervision": loss, "labels": 100}, {"mig": value})
     ]
     rows = labelled_rows(labels=runs, families=made_up("dsprites", {"model": "dvae"}, {"mig": 0.15}))
     first = judge(claims()["labels"], rows)
-    assert first.verdict == "contradicted"
-    assert first.seen.startswith("100 labels: median MIG −0.100")
-    shares = {line.split(" | ")[0]: line.split(" | ")[1].strip("| ") for line in lines(first) if " | " in line}
-    assert shares["| VAE, L2"] == shares["| VAE, BCE"] == "50"  # MIG the one, DCI the other
-    assert judge(claims()["masking"], rows).verdict == "supported"
-    assert judge(claims()["some_labels"], rows).verdict == "inconclusive"
-    assert not any("tied" in line for line in lines(first))  # these runs have no such scores
+    assert first.verdicts == {"": "contradicted"}
+    assert "| −0.100 (" in pages.claims_table([first])
+    assert judge(claims()["masking"], rows).verdicts == {"": "supported"}
+    assert judge(claims()["some_labels"], rows).verdicts == {"": "inconclusive"}
+    assert explanations.labels_explained(rows) == []  # these runs have no such scores
     for one in runs:
         one.scores.update({"tied.x": one.scores["mig"], "free.x": 2 * one.scores["mig"]})
-    assert "| D-VAE, masked | 100 | 0.20 and 0.40 |" in lines(judge(claims()["labels"], rows))
+    assert "| D-VAE, masked | 100 | 0.20 and 0.40 |" in explanations.labels_explained(rows)[1]
     assert judge(claims()["labels"], labelled_rows()) is None
 
 
 def test_an_obstacle_to_labels_is_confirmed_if_the_mig_is_larger_without_it():
     masked = {"model": "dvae", "supervision": "masked", "labels": 1000}
     usual = made_up("dsprites", masked, {"mig": 0.2, "tied.x": 2.0, "free.x": 1.0})
-    usual += made_up("dsprites", masked | {"model": "vae", "supervision": "bce"}, {"mig": 0.1})
-    usual += made_up("dsprites", masked | {"model": "vae", "supervision": "l2"}, {"mig": 0.1})
     changed = made_up("dsprites", masked | {"mean_bias": "true"}, {"mig": 0.3, "tied.x": 1.9, "free.x": 0.3})
-    assert "obstacle" not in str(judge(claims()["labels"], labelled_rows(labels=usual)).details)
-    judgement = judge(claims()["labels"], labelled_rows(labels=usual, ties=changed))
-    (found,) = [line for line in lines(judgement) if line.startswith("| mean-brightness bias")]
-    assert found.startswith("| mean-brightness bias | 0.302 | +0.100 ")
-    assert found.endswith("| 5 | supported | 1.90 and 0.30 |")
+    assert "obstacle" not in str(explanations.labels_explained(labelled_rows(labels=usual)))
+    *_, table = explanations.labels_explained(labelled_rows(labels=usual, ties=changed))
+    last = table.splitlines()[-1]
+    assert last.startswith("| mean bias | 0.302 | +0.100 ")
+    assert last.endswith("| 5 | supported | 1.90 and 0.30 |")
+
+
+def test_a_sheet_of_latent_grids_is_cut_into_its_panels():
+    for name, first in (("circles-vae", (0.8, 1.0)), ("circles-dvae", (0.8, 1.0))):
+        panels = figures.sheet_panels(ROOT / "results" / "circles" / f"{name}.png", 50)
+        sizes = np.array([panel.shape[:2] for panel in panels])
+        assert np.ptp(sizes, axis=0).max() <= 1
+        assert first[0] < np.mean(panels[0] > 200) < first[1]  # mostly paper, and no frame
+        assert all((panel[:, 0] > 200).all() for panel in panels[:5])

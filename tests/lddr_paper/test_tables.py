@@ -25,14 +25,14 @@ def test_scores_with_unpublished_settings_are_marked(make_run):
     run = make_run("dvae", "dsprites", 0, {"mig": 0.2}, metric_settings={"mig": {"samples": 500}})
     table = tables["mig"].make(collect([run]).groups)
     assert table.rows[0][1].marks == "¶"
-    assert any("mig.samples 500 instead of 10 000" in note for note in table.notes)
+    assert any("mig.samples 500 instead of 10,000" in note for note in table.notes)
 
 
 def test_incomparable_runs_have_columns_of_their_own(make_run):
     runs = [make_run("dvae", "circles", seed, {"mig": 0.1}, steps=1000) for seed in range(3)]
     runs += [make_run("dvae", "circles", seed, {"mig": 0.7}) for seed in range(2)]
     table = tables["mig"].make(collect(runs).groups)
-    assert table.columns == ("Model", "Circles, steps 1000", "Circles, steps 300 000")
+    assert table.columns == ("Model", "Circles, steps 1000", "Circles, steps 300,000")
     assert [found.count for found in table.rows[0][1:]] == [3, 2]
 
 

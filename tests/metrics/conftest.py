@@ -3,7 +3,7 @@ import pytest
 from lddr.config import configure
 from lddr.runs.run import Machine, run
 
-SETTINGS = {"resolution": 16, "width": 4, "steps": 30, "seed": 0, "reconstruction_weight": 1.0}
+SETTINGS = {"resolution": 16, "width": 4, "steps": 10, "seed": 0, "reconstruction_weight": 1.0}
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,16 @@ Codes are (samples, latents), factors (samples, factors). What trains takes a pa
 """
 
 import warnings
+from itertools import permutations
 
 import numpy as np
 from scipy.linalg import sqrtm
 from scipy.special import digamma
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import KFold
+from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
 # how far a latent tells a factor
@@ -233,3 +235,74 @@ def factor_vae(grid, generator, train=10_000, test=5_000, images=64, samples=10_
     stands_for = votes(train).argmax(axis=0)
     tested = votes(test)
     return sum(tested[factor, latent] for latent, factor in enumerate(stands_for)) / test
+
+
+# scores after disentanglement_lib
+
+
+def min_suf(codes, factors):
+    """Minimality and sufficiency (Almudévar & Ortega 2025), of latents that vary."""
+    cut = [bins_of(code, 15) for code in codes.T]
+    found = np.array([[information(bins, factor) for factor in factors.T] for bins in cut])
+    minimality = [max(row) / information(bins, bins) for row, bins in zip(found, cut, strict=True)]
+    sufficiency = [max(row) / information(factor, factor) for row, factor in zip(found.T, factors.T, strict=True)]
+    return np.mean(minimality), np.mean(sufficiency)
+
+
+def equally_filled(code, values, given):
+    """The bin of every code of `given`: as many bins as values, each with as many of the codes."""
+    starts = [sorted(code)[len(code) * place // values] for place in range(1, values)]
+    return np.array([sum(start <= one for start in starts) for one in given])
+
+
+def matched(codes, factors):
+    """The latent of every factor: of all one-to-one matches, the one with the most information."""
+    binned = [[equally_filled(code, len(set(factor)), code) for factor in factors.T] for code in codes.T]
+    found = [[information(bins, factor) for bins, factor in zip(row, factors.T, strict=True)] for row in binned]
+    matches = permutations(range(codes.shape[1]), factors.shape[1])
+    return max(matches, key=lambda match: sum(found[latent][factor] for factor, latent in enumerate(match)))
+
+
+def snc(codes, factors, codes_test, factors_test):
+    """Single-neuron classification (Mahon et al. 2024)."""
+    accuracies = []
+    for factor, latent in enumerate(matched(codes, factors)):
+        labels, values = factors[:, factor], sorted(set(factors[:, factor]))
+        bins, asked = (equally_filled(codes[:, latent], len(values), part[:, latent]) for part in (codes, codes_test))
+        names = max(permutations(values), key=lambda names: np.mean(np.array(names)[bins] == labels))
+        accuracies.append(np.mean(np.array(names)[asked] == factors_test[:, factor]))
+    return np.mean(accuracies)
+
+
+def nk(codes, factors, codes_test, factors_test):
+    """Neuron knockout (Mahon et al. 2024), with scikit-learn's MLP."""
+    drops = []
+    train, test = ((part - codes.mean(axis=0)) / codes.std(axis=0) for part in (codes, codes_test))
+    for factor, latent in enumerate(matched(codes, factors)):
+        accuracies = []
+        for kept in (range(codes.shape[1]), [each for each in range(codes.shape[1]) if each != latent]):
+            model = MLPClassifier((256,), learning_rate_init=0.01, alpha=0, max_iter=75, batch_size=200, random_state=0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(train[:, kept], factors[:, factor])
+            accuracies.append(np.mean(model.predict(test[:, kept]) == factors_test[:, factor]))
+        drops.append(accuracies[0] - accuracies[1])
+    return np.mean(drops)
+
+
+def explicitness_of_forests(codes, factors, codes_test, factors_test, depths=(1, 2, 4, 8)):
+    """DCI-ES (Eastwood et al. 2023) with random forests of ten trees, whose capacity is their depth."""
+    train, test = ((part - codes.mean(axis=0)) / codes.std(axis=0) for part in (codes, codes_test))
+    scores = []
+    for factor, asked in zip(factors.T, factors_test.T, strict=True):
+        losses, wanted = [], (asked - factor.mean()) / factor.std()
+        for depth in depths:
+            model = RandomForestRegressor(10, max_depth=depth, random_state=0)
+            predicted = model.fit(train, (factor - factor.mean()) / factor.std()).predict(test)
+            losses.append(min([np.mean((predicted - wanted) ** 2) / np.var(wanted), *losses]))
+        area = 0.0
+        for place in range(1, len(depths)):
+            height = (losses[place - 1] + losses[place]) / 2 - losses[-1]
+            area += height * (depths[place] - depths[place - 1])
+        scores.append(1 - 2 * area / (depths[-1] - depths[0]))
+    return np.mean(scores)

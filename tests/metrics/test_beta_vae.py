@@ -158,5 +158,5 @@ def test_codes_that_are_not_finite_are_refused(bad):
     codes = NOISE.copy()
     codes[::2] = bad
     codes[1::2] = -bad
-    with pytest.raises(UserError, match="not finite"):
+    with pytest.raises(UserError, match="NaN or infinite"):
         scored(SMALL, GRID, codes)

@@ -119,7 +119,9 @@ def test_rare_and_unknown_classes_are_no_trouble(estimator):
     assert result.informativeness_train > 0.99
 
 
-@pytest.mark.parametrize(("estimator", "backend"), [("published", "loky"), ("fast", "threading")])
+@pytest.mark.parametrize(
+    ("estimator", "backend"), [pytest.param("published", "loky", marks=pytest.mark.long), ("fast", "threading")]
+)
 def test_the_same_seed_gives_the_same_scores_on_two_jobs(estimator, backend):
     alone = scored(BLURRED, estimator=estimator, seed=3)
     with joblib.parallel_config(backend, n_jobs=2):

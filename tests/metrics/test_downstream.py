@@ -71,15 +71,15 @@ def test_folds_can_be_those_of_the_authors():
 
 
 def test_fast_boosting_is_as_accurate_as_the_published():
-    both = [scored(NOISY, learner="boosting", sizes=(20, 150), estimator=name) for name in ("published", "fast")]
+    both = [scored(NOISY, learner="boosting", sizes=(100,), estimator=name) for name in ("published", "fast")]
     assert np.abs(both[0].accuracy - both[1].accuracy).max() <= 0.02
     assert [result.settings["estimator"] for result in both] == ["published", "fast"]
     assert "estimator" not in metrics["downstream_logistic"].settings
 
 
 def test_boosting_accuracy_is_that_of_the_default_classifier():
-    result = scored(NOISY, learner="boosting", sizes=(10, 40), seed=3)
-    for row, size in enumerate((10, 40)):
+    result = scored(NOISY, learner="boosting", sizes=(10, 30), seed=3)
+    for row, size in enumerate((10, 30)):
         for factor in range(2):
             model = GradientBoostingClassifier(random_state=3).fit(NOISY[:size], FACTORS[:size, factor])
             assert result.accuracy[row, factor] == model.score(NOISY[200:], FACTORS[200:, factor])
@@ -155,11 +155,15 @@ def test_a_factor_that_does_not_vary_is_no_part_of_the_means():
         scored(NOISE, constant)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(
-    ("codes", "sizes"),
-    [(np.zeros((150, 2)), (2, 3, 10)), (NOISE[:150, :1], (1, 30)), (1e4 * NOISE[:150], (7,))],
-    ids=["constant", "one latent", "large"],
+    ("learner", "codes", "sizes"),
+    [
+        ("logistic", np.zeros((150, 2)), (2, 3, 10)),
+        ("logistic", NOISE[:150, :1], (1, 30)),
+        ("logistic", 1e4 * NOISE[:150], (7,)),
+        ("boosting", np.zeros((150, 2)), (3,)),
+        ("boosting", 1e4 * NOISE[:150, :1], (7,)),
+    ],
 )
 def test_few_samples_of_many_classes_and_odd_codes_are_scored_in_silence(learner, codes, sizes):
     counter = np.arange(150)
@@ -179,11 +183,10 @@ def test_a_constant_code_predicts_the_most_frequent_class():
         assert scored(np.zeros((700, 2)), factors, learner, (100,)).score == np.mean(factors[200:] == 0)
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-def test_one_or_two_jobs_give_the_same_numbers(learner):
+def test_one_or_two_jobs_give_the_same_numbers():
     with joblib.parallel_config(n_jobs=2):
-        two = scored(NOISY, learner=learner, sizes=(30, 20))
-    assert np.array_equal(two.accuracy, scored(NOISY, learner=learner, sizes=(20, 30)).accuracy)
+        two = scored(NOISY, sizes=(30, 20))
+    assert np.array_equal(two.accuracy, scored(NOISY, sizes=(20, 30)).accuracy)
 
 
 def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
@@ -207,7 +210,7 @@ def test_the_longest_fits_come_first_and_the_bar_reaches_the_end(monkeypatch):
         ({"factors_test": np.zeros((9, 1), int)}, "the same latents and factors"),
         ({"factors_train": np.zeros((9, 0), int), "factors_test": np.zeros((9, 0), int)}, "accuracy needs a latent"),
         ({"learner": "boosting", "codes_train": np.full((9, 2), 1e40)}, "too large for boosted trees"),
-        ({"codes_train": np.full((9, 2), np.nan)}, "not finite"),
+        ({"codes_train": np.full((9, 2), np.nan)}, "NaN or infinite"),
     ],
 )
 def test_mistakes_are_sentences(change, sentence):

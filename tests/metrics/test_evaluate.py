@@ -56,6 +56,7 @@ def subset(*names):
     return {name: FAST[name] for name in names if name in FAST}
 
 
+@pytest.mark.long
 def test_scores_are_the_same_alone_together_and_in_any_order():
     names = ["sap", "mig", "factor_vae"]
     together = evaluate(CIRCLES, centres, names, settings=subset(*names), jobs=1, quiet=True)
@@ -118,6 +119,7 @@ except UserError as error:
 """
 
 
+@pytest.mark.long
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(folder_of, tmp_path):
     """On a disk of its own, in a namespace that vanishes with the process."""
     mount = 'mount -t tmpfs none "$0" && cp -r "$1" "$0/run" && shift && exec "$@"'
@@ -205,7 +207,7 @@ def test_a_reason_is_kept_like_a_score(folder_of):
     ("arguments", "message"),
     [
         (["evaluate", "nowhere"], "there is no folder nowhere"),
-        (["evaluate", "EMPTY"], "there is no finished run"),
+        (["evaluate", "EMPTY"], "there are no runs in"),
         (["evaluate", "RUN", "--metrics", "migg"], "did you mean 'mig'"),
         (["evaluate", "RUN", "--metrics", "mig", "--set", "mig.bins=3"], "mig has no setting 'bins'"),
         (["evaluate", "RUN", "--metrics", "gap", "--set", "gap.variant=author"], "must be one of paper, authors, not"),
@@ -302,3 +304,20 @@ def test_a_run_is_scored_on_the_device_that_was_chosen(folder_of, tmp_path):
         evaluate_run(folder, ["mig"], force=True, quiet=True, device="nowhere")
     with pytest.raises(NotImplementedError, match="meta"):  # where nothing can be read
         evaluate_run(folder, ["mig"], force=True, quiet=True, device="meta")
+
+
+def test_correlated_training_images_are_scored_apart_from_the_uniform_ones(folder_of, capsys):
+    folder = folder_of("vae", correlate="x:y=0.05", steps=2)
+    first = evaluate_run(folder, ["mig"], quiet=True)["metrics"]["mig"]
+    main(["evaluate", str(folder), "--metrics", "mig,elbo", "--distribution", "training", "--jobs", "1"])
+    assert "mig@training" in capsys.readouterr().out
+    found = evaluate_run(folder, ["mig"], distribution="training", quiet=True)["metrics"]  # nothing is computed again
+    assert found["mig"] == first
+    assert found["mig@training"]["settings"]["distribution"] == "training"
+    assert found["mig@training"]["score"] != first["score"]
+    assert found["elbo@training"]["score"] is not None
+
+
+def test_without_correlations_there_is_no_other_distribution(folder_of):
+    with pytest.raises(UserError, match="was trained without correlations"):
+        evaluate_run(folder_of("dvae"), ["mig"], distribution="training", force=True, quiet=True)

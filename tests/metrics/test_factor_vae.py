@@ -150,5 +150,5 @@ def test_mistakes_are_sentences():
     with pytest.raises(UserError, match="as many latents"):
         factor_vae_score([1.0, 1.0], np.ones((2, 3)), [0, 1], np.ones((2, 3)), [0, 1])
     for bad in (np.nan, np.inf):
-        with pytest.raises(UserError, match="not finite"):
+        with pytest.raises(UserError, match="NaN or infinite"):
             scored(SMALL, GRID, np.where(np.arange(GRID.size)[:, None] % 7 == 0, bad, NOISE))

@@ -159,6 +159,7 @@ def test_what_is_undefined_says_why():
         infomec(MIXED, FACTORS, MIXED[:, :2], FACTORS)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_scores_on_one_job_or_two():
     codes = np.round(MIXED)  # ties, which the estimator breaks at random
     first = infomec(codes, FACTORS, seed=3)

@@ -148,5 +148,5 @@ def test_mistakes_are_sentences():
         irs([NOISE], [])
     with pytest.raises(UserError, match="for every factor"):
         irs([], [])
-    with pytest.raises(UserError, match="not finite"):
+    with pytest.raises(UserError, match="NaN or infinite"):
         scored(SMALL, GRID, np.where(np.arange(GRID.size)[:, None] % 7 == 0, np.nan, NOISE))

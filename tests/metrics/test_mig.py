@@ -102,7 +102,7 @@ def test_degenerate_codes_have_a_score():
 @pytest.mark.parametrize(
     ("codes", "factors", "sentence"),
     [
-        (np.full((9, 2), np.nan), np.zeros((9, 1), int), "not finite"),
+        (np.full((9, 2), np.nan), np.zeros((9, 1), int), "NaN or infinite"),
         (np.zeros((9, 2)), np.zeros((8, 1), int), "got"),
         (np.zeros(9), np.zeros((9, 1), int), "expected codes"),
         (np.zeros((9, 2)), np.full((9, 1), 0.5), "whole numbers"),

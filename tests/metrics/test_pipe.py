@@ -37,7 +37,7 @@ def circles():
     return load_dataset("circles", resolution=16)
 
 
-@pytest.mark.parametrize("apart", ["uniform", "marginals"])
+@pytest.mark.parametrize("apart", ["uniform", pytest.param("marginals", marks=pytest.mark.long)])
 def test_latents_that_always_go_together_give_themselves_away(circles, apart):
     result = pipe(model(lambda x, y: torch.stack([x, x], 1)), circles, 0, apart=apart, **FEW)
     assert result.accuracy > 0.85
@@ -60,6 +60,7 @@ def test_the_judge_is_that_of_the_authors_code(side, left, channels):
     assert sum(isinstance(layer, torch.nn.BatchNorm2d) for layer in network) == 5
 
 
+@pytest.mark.long
 def test_the_judge_finds_what_a_small_network_does_not():
     """A network of width 8 is right about 52 % of these images after as many, about 54 % after all 50,000."""
     trained = Trained.load("circles-dvae")

@@ -86,7 +86,7 @@ def represents(shape, value=0.0):
     [
         (represents((2, 2)), "must give codes of shape"),
         (represents(None), "must give codes of shape"),
-        (represents((2,), np.nan), "not finite"),
+        (represents((2,), np.nan), "NaN or infinite"),
         (lambda images: np.zeros((len(images), len(images))), "latents for one batch"),
     ],
 )

@@ -22,7 +22,8 @@ def test_arrays_are_scored_as_by_the_function():
 
 
 def test_every_metric_has_a_score_or_a_reason():
-    quick = {"dci": {"estimator": "fast"}, "downstream_boosting": {"sizes": (10, 100), "test": 50}}
+    quick = {"dci": {"estimator": "fast"}, "dci_es": {"widths": (0, 4), "epochs": 2}, "nk": {"width": 4, "epochs": 2}}
+    quick |= {name: {"sizes": (10, 20), "test": 50} for name in ("downstream_boosting", "downstream_logistic")}
     entries = score_codes(CODES[:150], FACTORS[:150], "all", settings=quick, jobs=1, quiet=True)
     assert list(entries) == list(metrics)
     for name, entry in entries.items():
@@ -98,11 +99,11 @@ def test_files_that_cannot_be_scored_write_nothing(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["score", str(path), "--metrics", "mig", "--out", str(tmp_path / "out.json")])
     assert stop.value.code == 2
-    assert "not finite" in capsys.readouterr().err
+    assert "NaN or infinite" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
 
 
-QUICK = ["explicitness", "infomec", "mig", "mig_sup", "modularity", "sap", "unsupervised"]
+QUICK = ["explicitness", "infomec", "mig", "mig_sup", "min_suf", "modularity", "sap", "snc", "unsupervised"]
 
 
 def test_what_takes_seconds_is_the_default_and_what_is_changed_joins_it():

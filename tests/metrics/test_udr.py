@@ -86,7 +86,7 @@ def test_noise_scores_about_nothing():
     assert udr(GENERATOR.normal(size=(4, 3000, 5)), similarity="spearman").score < 0.03
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.permutations(range(4)), st.lists(st.sampled_from([-3.0, -1.0, 1.0]), min_size=4, max_size=4))
 def test_order_sign_and_scale_of_latents_change_nothing(order, scales):
     changed = [np.array(scales) * MODELS[0][:, order], *MODELS[1:]]
@@ -156,7 +156,7 @@ def test_weights_solve_the_lasso(seed, alpha):
         (([GRID, GRID[:5]],), "of the same samples"),
         (([GRID, GRID[:, 0]],), "of the same samples"),
         (([GRID[:0], GRID[:0]],), "of the same samples"),
-        (([GRID, np.nan * GRID],), "not finite"),
+        (([GRID, np.nan * GRID],), "NaN or infinite"),
         (([GRID, GRID], [[True] * 3]), "one mask per model"),
         (([GRID, GRID], [[True] * 3, [True] * 2]), "one mask per model"),
         (([GRID, GRID], [[0, 1, 2], [0, 1, 2]]), "True or False"),

@@ -1,7 +1,12 @@
 """Run folders without training: real settings, invented scores."""
 
+import atexit
 import json
+import shutil
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -67,10 +72,10 @@ def logged_run(make_run):
     return run
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory):
-    """Folders of a VAE and a D-VAE after a few steps, scored on a few images: enough for every type of page."""
-    out, machine = tmp_path_factory.mktemp("trained"), Machine("cpu", 1, quiet=True)
+@cache  # the fixtures of two folders of tests share them
+def trained_folders():
+    out, machine = Path(mkdtemp()), Machine("cpu", 1, quiet=True)
+    atexit.register(shutil.rmtree, out)
     configs = [configure(model, "circles", "quick", width=1, steps=5, seed=0) for model in ("vae", "dvae")]
     folders = [run(config, out, machine) for config in configs]
     for folder in folders:
@@ -79,13 +84,25 @@ def trained(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def hardly_trained(tmp_path_factory):
-    """A VAE, and a D-VAE with masked categories, after one step, which is enough to be drawn."""
-    out = tmp_path_factory.mktemp("runs")
+def trained():
+    """Folders of a VAE and a D-VAE after a few steps, scored on a few images: enough for every type of page."""
+    return trained_folders()
+
+
+@cache
+def hardly_trained_runs():
+    out = Path(mkdtemp())
+    atexit.register(shutil.rmtree, out)
     train("circles", "vae", "quick", out=out, steps=1, width=1, num_latents=3)
     train("circles", "dvae", "quick", out=out, steps=1, width=1, num_latents=3, supervision="masked")
     runs = [replace(one, scores=one.scores | {"explained": 0.5}) for one in list_runs(out)]  # as if it were more
     return {str(one.value("model")): LoadedRun(one) for one in runs}
+
+
+@pytest.fixture(scope="session")
+def hardly_trained():
+    """A VAE, and a D-VAE with masked categories, after one step, which is enough to be drawn."""
+    return hardly_trained_runs()
 
 
 @pytest.fixture

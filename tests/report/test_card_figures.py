@@ -130,13 +130,14 @@ def test_reconstructions_stand_below_their_images(hardly_trained):
 
 def test_traversals_are_rows_of_pictures_with_names(hardly_trained):
     drawn = card_figures["traversals"].make(hardly_trained["dvae"])
-    rows = np.array(drawn.figure.axes).reshape(2, 10)
-    assert [axes.get_ylabel() for axes in rows[:, 0]] == ["x", "y"]
-    assert [axes.get_title() for axes in rows[0][[0, -1]]] == ["0.2", "0.8"]
+    rows = np.array(drawn.figure.axes).reshape(3, 10)
+    assert [axes.get_ylabel() for axes in rows[:, 0]] == ["start image", "x", "y"]
+    assert [axes.get_title() for axes in rows[0][:2]] == ["input", "reconstruction"]
+    assert [axes.get_title() for axes in rows[1][[0, -1]]] == ["0.2", "0.8"]
     assert "its active categories" in drawn.caption
     plain = card_figures["traversals"].make(hardly_trained["vae"]).caption
     assert "The active latents" in plain
-    assert "the share of the factor's entropy, if that is at least 20 %" in plain
+    assert "the share of the factor's entropy if it is at least 0.2" in plain
     assert "entropy" not in drawn.caption  # tied latents have their factor's name
 
 

@@ -56,7 +56,7 @@ def test_runs_that_differ_in_anything_else_are_not_mixed(name, value):
 
 def test_groups_on_one_dataset_are_named_by_what_differs():
     labels = [group.label for group in collect([invented("a", steps=300_000), invented("b")]).groups]
-    assert labels == ["dSprites, steps 300 000", "dSprites, steps 10"]
+    assert labels == ["dSprites, steps 300,000", "dSprites, steps 10"]
     labels = [group.label for group in collect([invented("a"), invented("b", checksum="b")]).groups]
     assert sorted(labels) == ["dSprites, checksum a", "dSprites, checksum b"]
 

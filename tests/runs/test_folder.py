@@ -26,6 +26,7 @@ from lddr.runs.run import Machine, run
 from lddr.selection.selector import Candidates, selectors
 from lddr.trained import Trained
 
+pytestmark = pytest.mark.usefixtures("short_evaluation")
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 FORMAT_1 = Path(__file__).parent / "format1"  # written by lddr before config.json had a format
 DVAE, FACTOR = sorted(FORMAT_1.glob("circles_*"))

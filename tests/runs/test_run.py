@@ -18,22 +18,10 @@ from lddr.runs.folder import PRETRAINED, RunFolder
 from lddr.runs.index import read_run
 from lddr.runs.run import Machine, run
 
+pytestmark = pytest.mark.usefixtures("short_evaluation")
 QUIET = Machine(device="cpu", threads=1, quiet=True)
 SMALL = {"resolution": 16, "width": 4, "steps": 20}
-WORDS = [
-    "--preset",
-    "quick",
-    "--resolution",
-    "16",
-    "--width",
-    "4",
-    "--steps",
-    "20",
-    "--threads",
-    "1",
-    "--device",
-    "cpu",
-]
+WORDS = ["--preset=quick", "--resolution=16", "--width=4", "--steps=20", "--threads=1", "--device=cpu"]
 
 
 def test_a_run_folder_says_everything(tmp_path):
@@ -138,15 +126,15 @@ def test_a_model_that_has_learned_nothing_is_marked_also_when_quiet(tmp_path, ca
 
 
 def test_a_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):
-    from lddr.runs import run as carry_out
+    from lddr.runs import run as run_module
 
     seen = []
-    monkeypatch.setattr(carry_out, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)
+    monkeypatch.setattr(run_module, "train", lambda *given: seen.append(torch.get_num_threads()) or 1 / 0)
     config, before = configure("vae", "circles", "quick", steps=1), torch.get_num_threads()
     for cores, wanted in ((1, None), (2, None), (2, 2)):
-        monkeypatch.setattr(carry_out, "usable_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(run_module, "usable_cores", lambda cores=cores: cores)
         with pytest.raises(ZeroDivisionError):
-            carry_out.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
+            run_module.run(config, tmp_path, Machine(device="cpu", threads=wanted, quiet=True))
     assert seen == [1, 1, 2]
     assert torch.get_num_threads() == before
 
@@ -169,7 +157,7 @@ def test_what_cannot_be_trained_leaves_no_folder(tmp_path, words, monkeypatch, c
 
 
 class Labelled(ArrayDataset):
-    """Images with one factor, told apart by both."""
+    """Images with one factor; their identity depends on both."""
 
     def __init__(self, images, labels):
         super().__init__(images, FactorTable([Factor("shade", 2)], np.asarray(labels)[:, None]))

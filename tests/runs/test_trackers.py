@@ -1,45 +1,36 @@
 import threading
 import time
-from functools import partial
 
 import numpy as np
 import pytest
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lddr
-from lddr.config import configure
+from lddr.config import changed, configure
 from lddr.errors import UserError
 from lddr.hardware import Machine
-from lddr.metrics.elbo import bounds
-from lddr.runs import run as carry_out
 from lddr.runs import tracking as trackers
 from lddr.runs.folder import RunFolder
-from lddr.runs.index import flat_settings
+from lddr.runs.index import flat_scores, flat_settings
 from lddr.runs.loop import Stopped
+from lddr.runs.run import run
 from lddr.sweeps import cluster as worker
 
 CONFIG = configure("dvae", "circles", "quick", resolution=16, width=4, steps=32, batch_size=8)
 pytestmark = [
+    pytest.mark.usefixtures("short_evaluation"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:wandb"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:mlflow"),
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def short_evaluation():
-    """Little to measure at the end."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(carry_out, "bounds", partial(bounds, batches=1))
-        yield
-
-
-def trained(out, **options):
+def trained(out, config=CONFIG, **options):
     machine = Machine("cpu", 1, quiet=True, checkpoint_seconds=0, **options)
-    return RunFolder(carry_out.run(CONFIG, out, machine))
+    return RunFolder(run(config, out, machine))
 
 
 def stop_at(step):
-    """A hook that ends a training after it was told a step, as Ctrl-C does."""
+    """A hook that ends a training at a step, as Ctrl-C does."""
 
     def hook(now, values):
         if now == step:
@@ -49,7 +40,7 @@ def stop_at(step):
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory):
+def plain(tmp_path_factory, short_evaluation):
     """The run without a tracker."""
     return trained(tmp_path_factory.mktemp("plain"))
 
@@ -68,14 +59,14 @@ def service(monkeypatch):
 
     class Memory(trackers.Tracker):
         package = "memory"
-        told, begun, ended = [], [], []
+        logged, begun, ended = [], [], []
 
         def begin(self, run, settings, identity):
             self.begun.append((identity, dict(settings)))
             return identity or "first"
 
         def log(self, step, values):
-            self.told.append((step, dict(values)))
+            self.logged.append((step, dict(values)))
 
         def end(self, step, scores, is_finished):
             self.ended.append((step, dict(scores), is_finished))
@@ -84,21 +75,21 @@ def service(monkeypatch):
     return Memory
 
 
-def test_a_hook_is_told_what_stands_in_the_log(plain, tmp_path):
-    told = []
-    folder = trained(tmp_path, on_log=lambda step, values: told.append({"step": step} | values))
-    assert told == folder.log
-    assert {type(value) for line in told for name, value in line.items() if name != "step"} == {float}
+def test_a_hook_gets_every_line_of_the_log(plain, tmp_path):
+    logged = []
+    folder = trained(tmp_path, on_log=lambda step, values: logged.append({"step": step} | values))
+    assert logged == folder.log
+    assert {type(value) for line in logged for name, value in line.items() if name != "step"} == {float}
     assert same(folder, plain)
 
 
 def test_python_and_scikit_learn_take_a_hook():
-    told, machine = [], Machine("cpu", 1, quiet=True)
+    logged, machine = [], Machine("cpu", 1, quiet=True)
     images = np.random.default_rng(0).integers(256, size=(20, 16, 16), dtype=np.uint8)
-    settings = {"steps": 10, "width": 4, "machine": machine, "on_log": lambda *line: told.append(line)}
+    settings = {"steps": 10, "width": 4, "machine": machine, "on_log": lambda *line: logged.append(line)}
     lddr.train(images, "vae", **settings)
     lddr.DisentangledVAE("vae", **settings).fit(images)
-    assert [step for step, _ in told] == [*range(1, 11), *range(1, 11)]
+    assert [step for step, _ in logged] == [*range(1, 11), *range(1, 11)]
 
 
 def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
@@ -109,10 +100,11 @@ def test_a_hook_costs_no_value_that_is_read_back(tmp_path):
             self.count += function.overloadpacket.__name__ in ("_local_scalar_dense", "_to_copy")
             return function(*args, **(kwargs or {}))
 
+    short = changed(CONFIG, {"steps": 5})
     with Reads() as without:
-        trained(tmp_path / "without")
+        trained(tmp_path / "without", short)
     with Reads() as hooked:
-        trained(tmp_path / "hooked", on_log=lambda step, values: dict(values))
+        trained(tmp_path / "hooked", short, on_log=lambda step, values: dict(values))
     assert hooked.count == without.count > 0
 
 
@@ -126,26 +118,26 @@ def test_a_run_that_goes_on_is_the_same_for_the_tracker(service, plain, tmp_path
     with pytest.raises(Stopped):
         trained(tmp_path, track="memory", on_log=stop_at(21))
     folder = trained(tmp_path, track="memory")
-    assert [step for step, _ in service.told] == [*range(3, 31, 3), 32]
+    assert [step for step, _ in service.logged] == [*range(3, 31, 3), 32]
     assert [identity for identity, _ in service.begun] == [None, "first"]
     assert service.begun[0][1] == flat_settings(CONFIG.as_dict())
     (first, nothing, stopped), (last, scores, finished) = service.ended
     assert (first, nothing, stopped, last, finished) == (18, {}, False, 32, True)
-    assert scores == {f"final/{name}": value for name, value in folder.scores["training"].items()}
+    assert scores == {f"final/{name}": value for name, value in flat_scores(folder.scores).items()}
     assert same(folder, plain)
 
 
-@pytest.mark.parametrize("moment", ["begin", "log", "end"])
+@pytest.mark.parametrize("moment", [pytest.param("begin", marks=pytest.mark.long), "log", "end"])
 def test_trouble_with_a_tracker_is_a_sentence_and_nothing_else(service, plain, tmp_path, monkeypatch, capsys, moment):
     def trouble(*words):
         raise ConnectionError("the network is down")
 
     monkeypatch.setattr(service, moment, trouble)
     assert same(trained(tmp_path, track="memory"), plain)
-    told = capsys.readouterr().err
-    assert told.count("\n") == 2  # with the warning that so few steps teach nothing
-    assert "memory no longer tracks circles_dvae_seed=0_" in told
-    assert "(the network is down); training continues" in told
+    logged = capsys.readouterr().err
+    assert logged.count("\n") == 2  # with the warning that so few steps teach nothing
+    assert "memory no longer tracks circles_dvae_seed=0_" in logged
+    assert "(the network is down); training continues" in logged
 
 
 def test_a_tracker_that_never_answers_holds_up_nothing(service, plain, tmp_path, monkeypatch, capsys):

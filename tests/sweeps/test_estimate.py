@@ -59,7 +59,7 @@ def begun(out, config, *steps):
         (folder / f"{step:09d}.safetensors").write_bytes(b"")
 
 
-def test_what_is_done_is_told_from_the_folders(tmp_path, step_of_a_second):
+def test_the_folders_show_what_is_done(tmp_path, step_of_a_second):
     runs = [tiny(seed=seed) for seed in range(6)]
     finished(tmp_path, runs[0], "mig", "gap", "sap")
     finished(tmp_path, runs[1], "mig")
@@ -144,7 +144,7 @@ def test_datasets_that_are_not_here_are_named_and_estimated_all_the_same(tmp_pat
     _print_estimate(found)
     shown = capsys.readouterr().out
     assert "get it with: lddr data download smallnorb (263 MB)\n" in shown
-    assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 to begin\n" in shown
+    assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 not started\n" in shown
     assert "training left: 3.0 core-hours" in shown
 
 

@@ -10,6 +10,8 @@ from lddr.runs.folder import RunFolder
 from lddr.sweeps import cluster as worker
 from lddr.sweeps.cluster import RunTask, TaskResult, mark_of, run_task
 
+pytestmark = pytest.mark.usefixtures("short_evaluation")
+
 
 @pytest.fixture
 def order(tmp_path, monkeypatch):

@@ -186,7 +186,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     tensors=st.dictionaries(
         st.from_regex(r"[\w.é]{1,9}", fullmatch=True).filter(lambda name: name != "__metadata__"),
@@ -218,7 +218,7 @@ def model(tmp_path_factory):
     return path, path.read_bytes()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_every_flipped_bit_is_noticed(model, position, bit):
     path, content = model
@@ -447,7 +447,7 @@ def train():
         os.write(report, b".")
 
 steps = []
-for number in range(20):
+for number in range(10):
     if not (child := os.fork()):
         try:
             train()
@@ -476,7 +476,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_checkpoint(tmp_path):
     assert done.returncode == 0, done.stderr
     outcome = json.loads(done.stdout)
     assert outcome["steps"] == sorted(outcome["steps"])
-    assert outcome["steps"][-1] >= 9  # ten children have saved at least once
+    assert outcome["steps"][-1] >= 4  # five children have saved at least once
     assert outcome["warnings"] == []
     assert outcome["left"] == 2
 
@@ -491,5 +491,5 @@ def test_the_same_state_is_the_same_bytes(tmp_path):
 def test_facts_that_are_none_are_refused(tmp_path):
     path = tmp_path / "model.safetensors"
     save_model(path, TENSORS, [1])
-    with pytest.raises(UserError, match="it says nothing of itself"):
+    with pytest.raises(UserError, match="its metadata holds no facts"):
         load_model(path)

@@ -16,6 +16,7 @@ from lddr.training.collapse import LatentUse, latent_use, warning
 from lddr.training.trainer import Trainer, reconstruction_weight
 
 QUIET = Machine("cpu", 1, quiet=True)
+NARROW = {"width": 8, "batch_size": 32}
 
 
 def squares(background, colour, size=3, count=600, side=16):
@@ -28,7 +29,7 @@ def squares(background, colour, size=3, count=600, side=16):
 
 
 def learned(dataset, steps=300, **settings):
-    config = configure("dvae", "array", "quick", resolution=16, steps=4_000, **settings)
+    config = configure("dvae", "array", "quick", resolution=16, steps=4_000, **NARROW, **settings)
     trainer = Trainer(config, dataset, torch.device("cpu"))
     batches = Batches(trainer, dataset)
     for step in range(steps):
@@ -36,7 +37,10 @@ def learned(dataset, steps=300, **settings):
     return latent_use(trainer.vae, as_tensor(dataset.images(np.arange(256)) / np.float32(255), trainer.device))
 
 
-@pytest.mark.parametrize(("background", "colour"), [(250, 40), (2, 200)], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("background", "colour"),
+    [pytest.param(250, 40, id="light"), pytest.param(2, 200, id="dark", marks=pytest.mark.long)],
+)
 def test_quick_latents_do_not_saturate_on_light_or_dark_images(background, colour):
     dataset = squares(background, colour)
     saturated, usual = learned(dataset, mean_bias=False), learned(dataset)

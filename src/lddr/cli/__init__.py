@@ -2,19 +2,22 @@
 
 import os
 import sys
-from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from tyro.extras import SubcommandApp
+import click
 
 import lddr
-from lddr.cli.app import DESCRIPTION, app
-from lddr.errors import UserError, hint, suggesting_extras
+from lddr.cli.app import app, sentence
+from lddr.errors import UserError, suggesting_extras
 
-PARTS = "train score sweeps runs select report explore push data bench"  # in the order of the help
-for part in PARTS.split():
+for part in ["train", "data", "explore", "score", "select", "runs", "sweeps"]:
     import_module(f"lddr.cli.{part}")
+app.order = (  # a newcomer's
+    *("demo", "models", "data", "train", "show", "explore", "metrics", "evaluate", "score", "select"),
+    *("runs", "compare", "report", "sweep", "push", "bench"),
+)
+COMPLETION = "_LDDR_COMPLETE"  # set by the shell when it completes a command
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,39 +25,40 @@ def main(arguments: list[str] | None = None) -> None:
     _take_any_text()
     given = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in given
-    words = _joined([word for word in given if word != "--debug"])
+    words = [word for word in given if word != "--debug"]
     if words == ["--version"]:
         print(f"lddr {lddr.__version__}")
         return
     try:
         with suggesting_extras():
-            training = import_module("lddr.cli.train")
-            training.know_settings()  # includes those of plugins, which may be misspelt
-            if words[:1] == ["train"]:
-                words = training.with_plain_flags(words)
-            if "select" in words:
-                import_module("lddr.cli.select").know_selectors()
-            _check_command(app, words)
-            app.cli(prog="lddr", description=DESCRIPTION, args=words)
-    except UserError as error:
+            _import_plugins()
+            if COMPLETION in os.environ:
+                app.main(words, prog_name="lddr", complete_var=COMPLETION)
+            with app.make_context("lddr", words) as context:
+                app.invoke(context)
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except (UserError, click.ClickException) as error:
         if debug:
             raise
-        print(f"lddr: {error}", file=sys.stderr)
+        print(f"lddr: {sentence(error) if isinstance(error, click.UsageError) else error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:  # the reader closed the pipe: `lddr train --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except KeyboardInterrupt as stop:
-        print(f"lddr: {stop if str(stop) else 'stopped'}", file=sys.stderr)
+        print(f"lddr: {str(stop) or 'stopped'}", file=sys.stderr)
         sys.exit(130)
 
 
-def _joined(words: list[str]) -> list[str]:
-    """Join `--sort -mig` into one word, because it would be parsed as two options."""
-    if "--sort" not in words[:-1]:
-        return words
-    place = words.index("--sort")
-    return [*words[:place], f"--sort={words[place + 1]}", *words[place + 2 :]]
+def _import_plugins() -> None:
+    """Report a plugin that cannot be imported, whatever the command: otherwise its parts would be unknown names."""
+    from lddr.registry import PLUGINS
+
+    if os.environ.get(PLUGINS):
+        from lddr.latents import latents
+
+        latents.registered()
 
 
 def _take_any_text() -> None:
@@ -62,16 +66,3 @@ def _take_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _check_command(commands: SubcommandApp, words: Sequence[str], before: str = "lddr") -> None:
-    """Refuse an unknown command and suggest the nearest one, before tyro lists them all."""
-    known = commands._subcommands
-    if not words or words[0].startswith("-"):
-        return
-    if words[0] not in known:
-        near = hint(words[0], known)
-        raise UserError(f"{before} has no command {words[0]!r}; {near}There are: {', '.join(known)}")
-    inner = known[words[0]].target
-    if isinstance(inner, SubcommandApp):
-        _check_command(inner, words[1:], f"{before} {words[0]}")

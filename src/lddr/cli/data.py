@@ -1,12 +1,10 @@
 """`lddr data …`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tyro.conf import arg
-from tyro.extras import SubcommandApp
-
-from lddr.cli.app import LEFT_OUT, Name, Names, app
+from lddr.cli.app import DATASET, argument, choice, flag, group, markdown, option, out_file
+from lddr.console import counted
 from lddr.data import FITS
 from lddr.errors import UserError
 
@@ -17,18 +15,14 @@ if TYPE_CHECKING:
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 HEADINGS = ("name", "images", "shape", "factors", "from")
 
-data = SubcommandApp()
-app.command(data, name="data", help="List, show, download and verify datasets.")
+data = group("data", "List, show, download and verify datasets.")
+names = argument("names", "NAME...", nargs=-1, help="Datasets from `lddr data list`.")
 
 
 @data.command(name="list")
-def list_(markdown: bool = False) -> None:
-    """List the datasets: images, shape, factors, where they come from, and whether they are here.
-
-    Args:
-        markdown: Print it as Markdown, for a document.
-
-    """
+@markdown
+def list_(markdown: bool) -> None:
+    """List the datasets with their sizes and factors, and whether they are here."""
     from rich.console import Console
 
     from lddr.console import table
@@ -75,27 +69,22 @@ def _here(kind: type["Dataset"]) -> str:
     return "no" if kind.needs_files else kind.origin.split(" or ")[0]
 
 
-@data.command
-def show(
-    name: Name,
-    out: Annotated[Path | None, arg(aliases=["-o"], metavar="FILE", help_behavior_hint=LEFT_OUT)] = None,
-    seed: int = 0,
-    resolution: Annotated[str | None, arg(metavar="PIXELS", help_behavior_hint=LEFT_OUT)] = None,
-    fit: Annotated[str, arg(metavar=f"{{{','.join(FITS)}}}")] = FITS[0],
-    background: Annotated[str, arg(metavar="COLOUR")] = "auto",
-) -> None:
-    """Draw a dataset as one picture: a row for each factor, that factor varied, and random images.
+@data.command()
+@argument("name", "NAME", help=DATASET)
+@out_file("Where to write the picture.  [default: NAME.png]")
+@option("--seed", type=int, default=0, help="Which random images to show.")
+@option("--resolution", metavar="PIXELS", help="Pixels per side, or HEIGHTxWIDTH such as 48x96.")
+@option("--fit", **choice(*FITS), default=FITS[0], help="How your own pictures get another aspect ratio.")
+@option(
+    "--background",
+    metavar="COLOUR",
+    default="auto",
+    help="Colour behind your own pictures where they are transparent, and around padded ones.",
+)
+def show(name: str, out: Path | None, seed: int, resolution: str | None, fit: str, background: str) -> None:
+    """Draw a dataset as one picture: each factor varied, and random images.
 
-    Of your own images it says how they are read.
-
-    Args:
-        name: A dataset from `lddr data list`, or a folder, .npz or .npy file of your own images.
-        out: Where to write the picture; NAME.png when left out.
-        seed: Which random images to show.
-        resolution: Pixels per side, or HEIGHTxWIDTH such as 48x96, where images can have several sizes.
-        fit: How your own pictures get another aspect ratio.
-        background: Colour behind your own pictures where they are transparent, and around padded ones.
-
+    For your own images it also prints how they are read.
     """
     from lddr.data.load import load_dataset
     from lddr.data.sheet import factor_sheet
@@ -107,34 +96,32 @@ def show(
     out = out or Path(f"{dataset.name}.png")
     with written_whole(out) as draft:
         factor_sheet(dataset, seed).save(draft)
-    print(f"{dataset!r}, {dataset.origin}", *filter(None, [dataset.reading]), f"written: {out}", sep="\n")
+    print(f"{dataset!r}, {dataset.origin}", *filter(None, [dataset.reading]), f"written to {out}", sep="\n")
 
 
-@data.command
-def download(
-    names: Names, mirror: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint=LEFT_OUT)] = None
-) -> None:
-    """Download official files: resumed when interrupted, checked before use.
-
-    Args:
-        names: Datasets from `lddr data list`.
-        mirror: An address that holds the same files, instead of the official one.
-
-    """
+@data.command()
+@names
+@option("--mirror", metavar="ADDRESS", help="An address that holds the same files, instead of the official one.")
+def download(names: tuple[str, ...], mirror: str | None) -> None:
+    """Download official files; interrupted downloads resume, and files are checked before use."""
     from rich.filesize import decimal
 
     from lddr.data.download import bytes_left, fetch
     from lddr.data.official import download_folder
 
     folder = download_folder()
-    remotes = dict.fromkeys(remote for kind in _official(names) for remote in kind.remotes)
+    kinds = _official(names)
+    for kind in kinds:
+        if not kind.remotes and not kind.found():
+            raise UserError(kind.not_found())
+    remotes = dict.fromkeys(remote for kind in kinds for remote in kind.remotes)
     absent = [remote for remote in remotes if not remote.is_there(folder)]
     if not absent:
         print(f"everything is there already, in {folder}")
         return
     size = bytes_left(absent, folder, mirror)
     words = "of unknown size" if size is None else decimal(size)
-    print(f"{len(absent)} file{'s' * (len(absent) > 1)}, {words}, into {folder}")
+    print(f"{counted(len(absent), 'file')}, {words}, into {folder}")
     fetch(absent, folder, mirror)
     for remote in absent:
         if not remote.required:
@@ -142,14 +129,10 @@ def download(
     print(f"done; check it with: lddr data verify {' '.join(names)}")
 
 
-@data.command
-def verify(names: Names) -> None:
-    """Check official files: against their published checksums, that they can be read, dSprites against its drawing.
-
-    Args:
-        names: Datasets from `lddr data list`.
-
-    """
+@data.command()
+@names
+def verify(names: tuple[str, ...]) -> None:
+    """Check official files: checksums, that they can be read, and dSprites against its drawing."""
     from rich.console import Console
 
     from lddr.console import table
@@ -166,14 +149,10 @@ def verify(names: Names) -> None:
         raise UserError(f"remove what is wrong and get it again with: lddr data download {' '.join(wrong)}")
 
 
-@data.command
-def clean(yes: bool = False) -> None:
-    """Remove what was converted once for faster reading; it is made again when it is needed.
-
-    Args:
-        yes: Do not ask first.
-
-    """
+@data.command()
+@flag("--yes", "Do not ask first.")
+def clean(yes: bool) -> None:
+    """Remove cached conversions of datasets, which are made again when needed."""
     from rich.filesize import decimal
 
     from lddr.console import say

@@ -3,11 +3,9 @@
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tyro.conf import Positional, arg
-
-from lddr.cli.app import LEFT_OUT, app
+from lddr.cli.app import FILE, app, argument, device, flag, option
 from lddr.console import say
 from lddr.errors import UserError, check_installed
 
@@ -19,27 +17,30 @@ if TYPE_CHECKING:
 PASSWORD = "LDDR_PASSWORD"
 
 
-@app.command
+@app.command()
+@argument(
+    "folder",
+    "[FOLDER]",
+    required=False,
+    type=FILE,
+    help="A folder that holds runs, at any depth, or the name of a shipped model.  [default: runs]",
+)
+@flag("--pretrained", "Explore all models that ship with lddr.")
+@option("--host", default="127.0.0.1", help="The address to listen at; any other lets other machines see the runs.")
+@option("--port", type=int, default=8421, help="The port to listen at; 0 takes a free one.")
+@option("--password", help=f"Ask for this password; {PASSWORD} is safer, because other users cannot see it.")
+@device
+@option("--open-browser/--no-open-browser", default=True, help="Open the page in the browser.")
 def explore(
-    folder: Annotated[Positional[Path | None], arg(metavar="FOLDER", help_behavior_hint="(default: runs)")] = None,
-    pretrained: bool = False,
-    host: str = "127.0.0.1",
-    port: int = 8421,
-    password: Annotated[str | None, arg(metavar="PASSWORD", help_behavior_hint=LEFT_OUT)] = None,
-    device: str = "auto",
-    open_browser: bool = True,
+    folder: Path | None,
+    pretrained: bool,
+    host: str,
+    port: int,
+    password: str | None,
+    device: str,
+    open_browser: bool,
 ) -> None:
-    """Explore runs in the browser: list them, move the latents of a model, compare two models, read the scores.
-
-    Args:
-        folder: The folder that holds the runs, at any depth, or the name of a model that ships with lddr.
-        pretrained: Explore all models that ship with lddr.
-        host: The address to listen at; another one than 127.0.0.1 lets others see the runs.
-        port: The port to listen at; 0 takes any free one.
-        password: Ask for this password; better set LDDR_PASSWORD, which other users of the machine cannot see.
-        device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
-        open_browser: Open the page in the browser.
-    """
+    """Explore trained models in the browser."""
     from lddr.explorer.guard import is_loopback, listening, names_of
     from lddr.explorer.server import create_app
 
@@ -57,15 +58,14 @@ def explore(
 
 
 def _root(folder: Path | None, pretrained: bool) -> Path:
-    """Return the folder to explore."""
     from lddr.runs.folder import PRETRAINED, located
 
     if pretrained and folder is not None:
         raise UserError("give a folder or --pretrained, not both")
     root = PRETRAINED if pretrained else located(folder or Path("runs"))
     if not root.is_dir():
-        others = "see those that ship with lddr: lddr explore --pretrained"
-        raise UserError(f"there is no folder {root}; give the one that holds the runs, or {others}")
+        others = "explore the models that ship with lddr: lddr explore --pretrained"
+        raise UserError(f"there is no folder {root}; give one that holds runs, or {others}")
     return root
 
 
@@ -77,7 +77,7 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
     from lddr.explorer.server import server
 
     address = url(host, place.getsockname()[1])
-    print(f"the explorer is at {address} (Ctrl-C ends it)", flush=True)
+    print(f"the explorer is at {address} (stop it with Ctrl-C)", flush=True)
     if open_browser:  # the socket listens already, so the browser's request waits until the server is ready
         threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
     server(application).run(sockets=[place])
@@ -85,6 +85,6 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
 
 def warning(host: str, has_password: bool) -> str:
     """Return the warning for a server that other machines can reach."""
-    who = "whoever knows the password" if has_password else "everybody"
+    who = "everybody who knows the password and" if has_password else "everybody who"
     remedy = "" if has_password else f"; set a password with --password or {PASSWORD}"
-    return f"{who} who can reach {host} can see these runs, and nothing is encrypted on the way{remedy}"
+    return f"{who} can reach {host} can see these runs, and the connection is not encrypted{remedy}"

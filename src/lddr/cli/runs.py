@@ -1,51 +1,71 @@
-"""`lddr runs ls`, `lddr runs show` and `lddr runs diff`."""
+"""`lddr runs`, `lddr show`, `lddr compare`, `lddr report` and `lddr push`."""
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
-
-from tyro.conf import arg
-from tyro.extras import SubcommandApp
+from typing import TYPE_CHECKING, Any
 
 from lddr import console
-from lddr.cli.app import LEFT_OUT, Columns, Conditions, Folder, Roots, RunName, Whole, app, listed
-from lddr.errors import UserError
-from lddr.runs.index import Run, Value, find_run, flat_settings, gather
-from lddr.runs.tables import check_columns, known_columns, matching, ordered, print_runs, shown
+from lddr.cli.app import (
+    RUN_HELP,
+    app,
+    argument,
+    chosen_runs,
+    flag,
+    folders,
+    group,
+    listed,
+    nothing_matched,
+    option,
+    out_folder,
+    runs_in,
+    where,
+    where_to_look,
+)
+from lddr.console import counted
+from lddr.errors import UserError, check_installed
 
-runs = SubcommandApp()
-app.command(runs, name="runs", help="List, show and compare run folders.")
+if TYPE_CHECKING:
+    from lddr.runs.index import Run, Value
+
+runs = group("runs", "List runs with their settings and scores, or compare two of them.")
 
 
 @runs.command(name="ls")
+@folders()
+@where
+@option(
+    "--sort",
+    metavar="COLUMN",
+    help="Sort by a column: scores largest first, settings smallest first; -COLUMN and +COLUMN decide it.",
+)
+@flag("--reverse", "Reverse the order.")
+@option(
+    "--columns",
+    metavar="NAME,NAME…",
+    help="Settings and scores, also dci.completeness.  [default: settings that differ, and the scores]",
+)
+@option("--limit", type=int, help="List at most this many runs.")
+@flag("--json", "Print JSON: every digit, and all columns unless --columns names some.")
+@flag("--csv", "Print CSV, likewise.")
 def list_(
-    folders: Roots = (Path("runs"),),
-    where: Conditions = (),
-    sort: Annotated[str | None, arg(metavar="COLUMN", help_behavior_hint=LEFT_OUT)] = None,
-    reverse: bool = False,
-    columns: Columns = "",
-    limit: Whole = None,
-    json: bool = False,
-    csv: bool = False,
+    folders: tuple[Path, ...],
+    where: tuple[str, ...],
+    sort: str | None,
+    reverse: bool,
+    columns: str | None,
+    limit: int | None,
+    json: bool,
+    csv: bool,
 ) -> None:
-    """List runs with their settings and scores.
+    """List runs with their settings and scores."""
+    from lddr.runs.index import gather
+    from lddr.runs.tables import check_columns, known_columns, matching, ordered, print_runs
 
-    Args:
-        folders: Folders that hold runs, at any depth.
-        where: A condition such as model=vae,dvae or "mig>0.3", given once or several times; none stands for a missing
-            value.
-        sort: A column: scores largest first, settings smallest first, missing values last. -COLUMN is the largest first
-            and +COLUMN the smallest.
-        reverse: The other way round.
-        columns: Any setting or score, also dci.completeness; left out, what differs between the runs, and the scores.
-        limit: At most so many runs.
-        json: Print JSON: every digit, and all columns unless some are named.
-        csv: Print CSV, likewise.
-    """
     if limit is not None and limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}")
-    found, names = gather(folders), listed(columns)
+    found = gather(folders) if json or csv else runs_in(folders)  # for other programs, none is an empty list
+    names = listed(columns)
     if found:
         check_columns(names, found)
     chosen = ordered(matching(found, where), sort, reverse)
@@ -55,36 +75,21 @@ def list_(
     else:
         if kept:
             print_runs(kept, names, sort and sort.lstrip("+-"))
-        _print_notes(found, chosen, kept, folders)
+            _print_notes(found, kept)
+        else:
+            console.say(nothing_matched(found, where))
 
 
-@runs.command
-def show(run: RunName, root: Folder = Path("runs")) -> None:
-    """Show one run: settings that are not the defaults, scores, how far it is, and where.
+@runs.command()
+@argument("first", "RUN", help=RUN_HELP)
+@argument("second", "RUN", help="The other one.")
+@where_to_look
+def diff(first: str, second: str, folder: Path) -> None:
+    """Print the settings and scores in which two runs differ."""
+    from lddr.runs.index import find_run
+    from lddr.runs.tables import known_columns, shown
 
-    Args:
-        run: A run's folder, or a part of its name or its fingerprint.
-        root: Where to look for it.
-    """
-    found = find_run(run, root)
-    table = console.table("", found.name)
-    _add_rows(table, {"folder": str(found.folder), "state": _state(found), "dataset": found.value("dataset")})
-    _add_section(table, "settings that differ from the defaults", _unusual(found) or {"none": ""})
-    _add_section(table, "scores", found.scores or {"none": "yet"})
-    _add_section(table, "undefined scores", found.files.undefined)
-    console.show(table)
-
-
-@runs.command
-def diff(first: RunName, second: RunName, root: Folder = Path("runs")) -> None:
-    """Show in what two runs differ: settings and scores.
-
-    Args:
-        first: A run's folder, or a part of its name or its fingerprint.
-        second: The other one.
-        root: Where to look for them.
-    """
-    one, other = find_run(first, root), find_run(second, root)
+    one, other = find_run(first, folder), find_run(second, folder)
     columns = [name for name in known_columns([one, other]) if name not in ("run", "name", "folder")]
     names = [name for name in columns if one.value(name) != other.value(name)]
     if not names:
@@ -98,19 +103,93 @@ def diff(first: RunName, second: RunName, root: Folder = Path("runs")) -> None:
     console.show(table)
 
 
-def _print_notes(found: Sequence[Run], chosen: Sequence[Run], kept: Sequence[Run], roots: Sequence[Path]) -> None:
-    """Print how many runs there are, and why some are broken."""
-    if not found:
-        console.say(f"no runs below {', '.join(map(str, roots))}; train one with: lddr train")
-    elif not chosen:
-        console.say(f"none of the {len(found)} runs is like that")
-    elif len(kept) < len(found):
-        console.say(f"{len(kept)} of {len(found)} runs")
+@app.command()
+@argument("run", "RUN", help=f"{RUN_HELP[:-1]}; or a name from `lddr models --pretrained`.")
+@where_to_look
+@out_folder(None, "The folder for the page and its figures.  [default: RUN/card, or card/NAME]")
+def show(run: str, folder: Path, out: Path | None) -> None:
+    """Print the settings and scores of a run, and write its page."""
+    from lddr.runs.index import find_run
+
+    found = find_run(run, folder)
+    _print_run(found)
+    check_installed("torch", "safetensors")
+    from lddr.report.pages import write_card
+
+    page, missing = write_card(found, out)
+    for title, reason in missing.items():
+        print(f"missing: {title}: {reason}")
+    print(f"open {page}")
+
+
+@app.command()
+@argument("names", "RUN... [FOLDER]", nargs=-1, help=f"{RUN_HELP[:-1]}; last, where to look for them (runs).")
+@out_folder("compare", "The folder for the page and its figures.")
+def compare(names: tuple[str, ...], out: Path) -> None:
+    """Write a page that compares models side by side."""
+    from lddr.report.pages import write_comparison
+    from lddr.runs.folder import RunFolder
+    from lddr.runs.index import find_run
+
+    check_installed("torch", "safetensors")
+    root = Path("runs")
+    if len(names) > 1 and Path(names[-1]).is_dir() and not RunFolder(names[-1]).is_run:
+        names, root = names[:-1], Path(names[-1])
+    print(f"open {write_comparison([find_run(name, root) for name in names], out)}")
+
+
+@app.command()
+@folders()
+@where
+@out_folder("report", "The folder for index.html, tables/ and figures/.")
+def report(folders: tuple[Path, ...], where: tuple[str, ...], out: Path) -> None:
+    """Write a page with the paper's tables and figures from your runs.
+
+    The paper's own numbers stand next to yours. Runs that cannot be compared are never mixed, and what the runs do not
+    allow is listed with what it needs.
+    """
+    from lddr.report.pages import write_report
+
+    chosen_runs(folders, where)
+    page, summary = write_report(folders, out, where)
+    print(*summary, f"open {page}", sep="\n")
+
+
+@app.command()
+@argument("run", "RUN", help=RUN_HELP)
+@argument("repository", "OWNER/NAME", help="The repository, which is created if need be.")
+@where_to_look
+@flag("--private", "Make a repository that is created private.")
+@option("--revision", metavar="NAME", help="A branch other than main.")
+@option("--license", metavar="NAME", help="The licence for the model card, such as mit.")
+def push(
+    run: str,
+    repository: str,
+    folder: Path,
+    private: bool,
+    revision: str | None,
+    license: str | None,  # noqa: A002 (the Hub's word)
+) -> None:
+    """Upload a trained model to the Hugging Face Hub.
+
+    It needs a login (hf auth login) or HF_TOKEN. In Python, lddr.Trained.from_pretrained("OWNER/NAME") downloads it.
+    """
+    from lddr.runs.index import find_run
+    from lddr.trained import Trained
+
+    trained = Trained.load(find_run(run, folder).folder)
+    print(trained.push_to_hub(repository, private or None, revision=revision, license=license))
+
+
+def _print_notes(found: "Sequence[Run]", kept: "Sequence[Run]") -> None:
+    """Print how many runs are not listed, and why some are broken."""
+    if len(kept) < len(found):
+        console.say(f"{len(kept)} of {counted(len(found), 'run')}")
     for run in islice((run for run in kept if run.state == "broken"), 10):
         console.say(f"{run.folder} is broken: {run.reason}")
 
 
-def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) -> None:
+def _print_plain(found: "Sequence[Run]", columns: Sequence[str], as_json: bool) -> None:
     """Print every digit, for other programs."""
     import csv
     import json
@@ -127,7 +206,20 @@ def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) ->
     writer.writerows({column: harmless(value) for column, value in row.items()} for row in rows)
 
 
-def _state(run: Run) -> str:
+def _print_run(run: "Run") -> None:
+    """Print the state of a run, the settings that are not the defaults, and the scores."""
+    from lddr.runs.index import code_rows
+
+    table = console.table("", run.name)
+    _add_rows(table, {"folder": str(run.folder), "state": _state(run), "dataset": run.value("dataset")})
+    _add_section(table, "settings that differ from the defaults", _unusual(run) or {"none": ""})
+    _add_section(table, "scores", run.scores or {"none": "yet; get them with: lddr evaluate"})
+    _add_section(table, "codes used by each latent", code_rows(run))
+    _add_section(table, "undefined scores", run.files.undefined)
+    console.show(table)
+
+
+def _state(run: "Run") -> str:
     if run.state == "broken":
         return f"broken: {run.reason}"
     if run.state == "training":
@@ -135,9 +227,10 @@ def _state(run: Run) -> str:
     return run.state
 
 
-def _unusual(run: Run) -> dict[str, Value]:
+def _unusual(run: "Run") -> "dict[str, Value]":
     """Return the settings that are not the paper's; all of them if this version does not know the model."""
     from lddr.config import configure
+    from lddr.runs.index import flat_settings
 
     try:
         usual = flat_settings(configure(str(run.value("model")), str(run.value("dataset"))).as_dict())
@@ -151,13 +244,15 @@ def _unusual(run: Run) -> dict[str, Value]:
     }
 
 
-def _add_section(table: Any, title: str, values: Mapping[str, Value]) -> None:
+def _add_section(table: Any, title: str, values: "Mapping[str, Value]") -> None:
     if values:
         table.add_row()
         table.add_row(title, style="bold")
         _add_rows(table, values)
 
 
-def _add_rows(table: Any, values: Mapping[str, Value]) -> None:
+def _add_rows(table: Any, values: "Mapping[str, Value]") -> None:
+    from lddr.runs.tables import shown
+
     for name, value in values.items():
         table.add_row(name, shown(value))

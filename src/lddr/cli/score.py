@@ -1,13 +1,11 @@
 """`lddr metrics`, `lddr evaluate` and `lddr score`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional, arg
-
-from lddr.cli.app import Changes, File, Roots, Whole, app
+from lddr.cli.app import FILE, app, argument, choice, device, flag, folders, listed, markdown, option, out_file, runs_in
 from lddr.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,12 +15,9 @@ SIDE_BY_SIDE = 3  # at most this many runs are columns of one table; more are li
 
 
 @app.command(name="metrics")
-def metrics_(markdown: bool = False) -> None:
-    """List the metrics: what each needs, its settings with the published values, and what it is.
-
-    Args:
-        markdown: As the table of docs/metrics.md.
-    """
+@markdown
+def metrics_(markdown: bool) -> None:
+    """List the metrics with what they need and their published settings."""
     from rich.console import Console
 
     from lddr.console import table
@@ -41,39 +36,83 @@ def metrics_(markdown: bool = False) -> None:
     Console().print(shown)
 
 
-@app.command
+def metric_options(seed: str) -> Callable:
+    """Add the options of `evaluate` and `score`; `seed` is what the seed decides."""
+    options = [
+        option(
+            "--metrics",
+            metavar="NAME,NAME…",
+            default="quick",
+            help="Names from `lddr metrics`; quick for all that take seconds, or all.",
+        ),
+        option(
+            "--dci",
+            **choice("published", "fast"),
+            default="published",
+            help="DCI's gradient boosting: the published one, or one on pre-sorted codes, nine times as fast.",
+        ),
+        option(
+            "--set",
+            "changes",
+            multiple=True,
+            metavar="METRIC.SETTING=VALUE",
+            help="Change a setting, such as mig.num_bins=30 (scores are then not comparable with published ones).",
+        ),
+        option("--seed", type=int, default=0, help=f"Decides {seed}."),
+        option("--jobs", type=int, default=-1, help="Cores to fit with; -1 for all."),
+        option(
+            "--bins", type=int, help="Divide continuous factors into this many equal bins; they are left out otherwise."
+        ),
+        option(
+            "--bootstrap",
+            type=int,
+            default=0,
+            help="Add a 90 % interval to every score, from this many resamples such as 200; 0 for none.",
+        ),
+    ]
+
+    def add(command: Callable) -> Callable:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return add
+
+
+@app.command()
+@folders("Finished runs, or folders that hold runs, at any depth.")
+@metric_options("which images are sampled")
+@option(
+    "--gap",
+    **choice("paper", "authors"),
+    default="paper",
+    help="The straight-through gap of the ELBO, or of the training loss as in the authors' code.",
+)
+@option(
+    "--distribution",
+    **choice("uniform", "training"),
+    default="uniform",
+    help="Sample images uniformly, or with the correlations that the runs were trained on (--correlate).",
+)
+@device
+@flag("--force", "Recompute scores that exist.")
 def evaluate(
-    folders: Roots = (Path("runs"),),
-    metrics: str = "quick",
-    dci: Literal["published", "fast"] = "published",
-    gap: Literal["paper", "authors"] = "paper",
-    set: Changes = (),  # noqa: A002
-    seed: int = 0,
-    jobs: int = -1,
-    bins: Whole = None,
-    bootstrap: int = 0,
-    device: str = "auto",
-    force: bool = False,
+    folders: tuple[Path, ...],
+    metrics: str,
+    dci: str,
+    changes: tuple[str, ...],
+    gap: str,
+    device: str,
+    force: bool,
+    jobs: int,
+    **options: Any,
 ) -> None:
-    """Score finished runs: each distinct image is encoded once, and the scores are kept in the run's scores.json.
+    """Score finished runs with metrics.
 
-    What is there already with the same settings is not computed again. A run that cannot be scored is reported, the
-    others are scored, and the exit code is 1.
-
-    Args:
-        folders: Finished runs, or folders that hold runs, at any depth.
-        metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
-        dci: The published gradient boosting, or the same on codes sorted once, nine times as fast; see docs/metrics.md.
-        gap: The straight-through gap of the ELBO, or of the training loss as in the authors' code.
-        set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
-        seed: Decides which images are drawn.
-        jobs: Cores to fit with; -1 for all.
-        bins: Put continuous factors into this many equal bins; they are left out otherwise.
-        bootstrap: Give every score a 90 % interval from this many resamples of its rows, 200 say; 0 for none.
-        device: Where the networks run: cpu, cuda, mps, or auto for the best there is.
-        force: Compute anew what is there already.
+    The scores are written to scores.json of each run. Existing ones with the same settings are reused. If some runs
+    cannot be scored, the others are, and the exit code is 1.
     """
-    from lddr.console import say
+    from lddr.console import counted, say
     from lddr.hardware import chosen_device
     from lddr.metrics.evaluate import Options
     from lddr.metrics.metric import choose_metrics, parallel_jobs, parse_metric_settings
@@ -82,63 +121,57 @@ def evaluate(
     from lddr.runs.index import finished_runs, read_run
     from lddr.runs.tables import default_columns, known_scores, print_runs
 
-    changes = [*set, *([f"dci.estimator={dci}"] * (dci != "published")), *([f"gap.variant={gap}"] * (gap != "paper"))]
+    metrics = metric_names(metrics, folders)
+    changes = (
+        *changes,
+        *([f"dci.estimator={dci}"] * (dci != "published")),
+        *([f"gap.variant={gap}"] * (gap != "paper")),
+    )
     settings = parse_metric_settings(changes)
     wanted = list(choose_metrics(metrics, settings))
-    runs = finished_runs([located(str(folder)) for folder in folders])
-    _ = Options(seed, bins, bootstrap), chosen_device(device)  # a mistake is reported once, not once per run
-    options: dict[str, Any] = {"seed": seed, "bins": bins, "bootstrap": bootstrap, "device": device, "force": force}
+    places = [located(str(folder)) for folder in folders]
+    runs_in(places)
+    runs = finished_runs(places)
+    stored_name = Options(**options).stored_name  # a mistake is reported once, not once per run
+    chosen_device(device)
     found: dict[Path, Entries] = {}
     with parallel_jobs(jobs):
         for number, folder in enumerate(runs, 1):
             print(f"{folder.name} ({number} of {len(runs)})", file=sys.stderr)
             try:
-                scores = evaluate_run(folder, wanted, settings=settings, jobs=jobs, **options)
+                scores = evaluate_run(
+                    folder, wanted, settings=settings, jobs=jobs, device=device, force=force, **options
+                )
             except UserError as error:
                 if len(runs) == 1:
                     raise
                 say(str(error))
             else:
-                found[folder] = {name: scores["metrics"][name] for name in wanted}
+                found[folder] = {name: scores["metrics"][name] for name in map(stored_name, wanted)}
     if len(found) > SIDE_BY_SIDE:
         scored = list(map(read_run, found))
         settings_that_differ = [column for column in default_columns(scored) if column not in known_scores(scored)]
-        print_runs(scored, [*settings_that_differ, *wanted])
+        print_runs(scored, [*settings_that_differ, *map(stored_name, wanted)])
     elif found:
         _show({folder.name: entries for folder, entries in found.items()}, metrics)
     if found:
-        print("kept in scores.json of each run")
+        print(f"kept in scores.json of {'the run' if len(found) == 1 else 'each run'}")
     if failed := len(runs) - len(found):
-        say(f"{failed} of {len(runs)} runs could not be scored, for the reasons above")
+        say(f"{failed} of {counted(len(runs), 'run')} could not be scored, for the reasons above")
         sys.exit(1)
 
 
-@app.command
+@app.command()
+@argument("codes", "FILE", nargs=-1, required=True, type=FILE, help="An .npz file with codes and factors.")
+@metric_options("how samples are divided for metrics that train")
+@out_file("Also write the scores, with all details, as JSON here.")
 def score(
-    codes: Annotated[Positional[Path], arg(metavar="FILE")],
-    metrics: str = "quick",
-    dci: Literal["published", "fast"] = "published",
-    set: Changes = (),  # noqa: A002
-    seed: int = 0,
-    jobs: int = -1,
-    bins: Whole = None,
-    bootstrap: int = 0,
-    out: File = None,
+    codes: tuple[Path, ...], metrics: str, dci: str, changes: tuple[str, ...], out: Path | None, **options: Any
 ) -> None:
-    """Score codes from any framework: an .npz file with `codes` (samples, latents) and `factors` (samples, factors).
+    """Score codes from any framework against ground-truth factors.
 
-    `factor_names` in the file is optional. What needs images or a model is named with the reason.
-
-    Args:
-        codes: The .npz file.
-        metrics: Names from `lddr metrics`, with commas between them; quick for those that take seconds, or all.
-        dci: The published gradient boosting, or the same on codes sorted once, nine times as fast; see docs/metrics.md.
-        set: Other settings, such as mig.num_bins=30 (not comparable with published scores then).
-        seed: Decides how samples are divided for metrics that train.
-        jobs: Cores to fit with; -1 for all.
-        bins: Put continuous factors into this many equal bins; they are left out otherwise.
-        bootstrap: Give every score a 90 % interval from this many resamples of its rows, 200 say; 0 for none.
-        out: Also write the scores, with all details, as JSON here.
+    The .npz file holds `codes` (samples, latents), `factors` (samples, factors) and, if you like, `factor_names`.
+    Metrics that need images or a model are listed with the reason.
     """
     import warnings
 
@@ -146,18 +179,32 @@ def score(
     from lddr.metrics.evaluate import read_codes, score_codes
     from lddr.metrics.metric import FewSamplesWarning, parse_metric_settings
 
-    settings = parse_metric_settings([*set, *([f"dci.estimator={dci}"] * (dci != "published"))])
+    metrics = metric_names(metrics, codes)
+    if len(codes) > 1:
+        raise UserError(f"lddr score takes one file, not {len(codes)}; score them one after the other")
+    settings = parse_metric_settings([*changes, *([f"dci.estimator={dci}"] * (dci != "published"))])
     if out is not None and out.parent.is_dir():
         check_writable(out.parent)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewSamplesWarning)  # the note is printed below
-        entries = score_codes(
-            *read_codes(codes), metrics, settings=settings, seed=seed, jobs=jobs, bins=bins, bootstrap=bootstrap
-        )
-    _show({codes.name: entries}, metrics)
+        entries = score_codes(*read_codes(codes[0]), metrics, settings=settings, announce=False, **options)
+    _show({codes[0].name: entries}, metrics)
     if out is not None:
         write_json(out, entries)
         print(f"kept in {out}")
+
+
+def metric_names(given: str, paths: Sequence[Path]) -> str:
+    """Return the names of metrics in their own spelling; refuse names that follow as words of their own."""
+    from lddr.metrics.metric import metrics
+
+    spelled = {name.lower(): name for name in ("quick", "all", *metrics)}
+    names = [spelled.get(name.lower().replace("-", "_"), name) for name in listed(given)]
+    strays = [str(path).strip(",") for path in paths if not path.exists()]
+    strays = [name for name in strays if name.lower().replace("-", "_") in spelled]
+    if strays and given != "quick":
+        raise UserError(f"separate names with commas: --metrics {','.join([*names, *strays])}")
+    return ",".join(names)
 
 
 def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
@@ -179,20 +226,21 @@ def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
         shown.add_row(metric, *map(score_text, entries))
         for entry in entries:
             left_out |= entry.get("factors_left_out", {})
-            for note in _said_of(entry):
+            for note in _notes(entry):
                 notes.setdefault(note, {})[metric] = None
     console = Console()
     console.print(shown)
     lines = [f"{', '.join(names)}: {note}" for note, names in notes.items()]
     lines += [f"left out, {name} is {why}" for name, why in left_out.items()]
     if metrics == "quick":
-        others = ", ".join(name for name in known if name not in next(iter(found.values())))
+        shown_names = {name.partition("@")[0] for name in next(iter(found.values()))}
+        others = ", ".join(name for name in known if name not in shown_names)
         lines += [f"slower ones, by name or with --metrics all: {others}"]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _said_of(entry: Mapping[str, Any]) -> list[str]:
+def _notes(entry: Mapping[str, Any]) -> list[str]:
     """Return why a score or its interval is missing, and the caveats of an entry."""
     places = entry, entry.get("bootstrap", {})
     return [place[key] for place in places for key in ("reason", "scored_on", "warning") if key in place]

@@ -2,62 +2,75 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from tyro.conf import arg
+import click
 
 from lddr import console
-from lddr.cli.app import Columns, Conditions, File, Roots, app, listed
+from lddr.cli.app import Command, app, chosen_runs, device, flag, folders, listed, option, out_file, quiet, where
+from lddr.console import counted
 from lddr.errors import UserError
 from lddr.files import write_json
-from lddr.runs.index import Run, gather
-from lddr.runs.tables import check_columns, matching, shown
-from lddr.selection.selector import DEFAULT, selectors
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from lddr.runs.index import Run
     from lddr.selection.ranking import Choice, Correlation, Selection, SelectorReport
 
 SHOWN = 10  # lines of the ranking that are printed
 NAME_WIDTH, CELL_WIDTH = 16, 14  # characters, in the report's tables
 
 
-@app.command
-def select(
-    folders: Roots = (Path("runs"),),
-    by: Annotated[
-        str | None, arg(metavar="SELECTOR", help_behavior_hint=f"(default: {DEFAULT}; with --report all)")
-    ] = None,
-    where: Conditions = (),
-    report: bool = False,
-    metrics: Columns = "",
-    samples: int = 1000,
-    device: str = "auto",
-    out: File = None,
-    json: bool = False,
-    quiet: bool = False,
-) -> None:
-    """Choose the best model without labels, or, with --report, measure how well the selectors choose.
+class SelectCommand(Command):
+    """Its help lists the selectors."""
 
-    Args:
-        folders: Folders that hold runs, at any depth.
-        by: A selector, or several joined by + for their mean rank; with --report, several separated by commas.
-        where: A condition such as model=dvae or steps=300000, given once or several times.
-        report: For runs with ground-truth scores: rank correlation of every selector with every metric, and the
-            score of its choice beside the median, the best and a random one.
-        metrics: With --report: the scores to compare with; left out, all that the runs have.
-        samples: Images every model encodes, for the selectors that look at images.
-        device: Where they encode them: cpu, cuda, mps, or auto for the best there is.
-        out: Where the choice or the report goes, with its evidence; left out, selection.json or selection-report.json
-            in the folder.
-        json: With --report: print JSON instead of tables.
-        quiet: Print nothing but the chosen folder; with --report, nothing but the JSON that --json asks for.
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from lddr.selection.selector import selectors
+
+        with formatter.section("Selectors"):
+            formatter.write_dl([(name, selectors[name].summary) for name in selectors])
+
+
+@app.command(cls=SelectCommand)
+@folders()
+@option(
+    "--by",
+    metavar="SELECTOR",
+    help="A selector, or several joined by + for their mean rank; with --report, several separated by commas.  "
+    "[default: gap; with --report all]",
+)
+@where
+@flag("--report", "Measure how well the selectors agree with ground-truth scores instead, if the runs have some.")
+@option("--metrics", metavar="NAME,NAME…", help="With --report: the scores to compare with.  [default: all]")
+@option("--samples", type=int, default=1000, help="Images that each model encodes, for selectors that use images.")
+@device
+@out_file("Where to write the choice or the report.  [default: selection.json or selection-report.json in FOLDER]")
+@flag("--json", "With --report: print JSON instead of tables.")
+@quiet
+def select(
+    folders: tuple[Path, ...],
+    by: str | None,
+    where: tuple[str, ...],
+    report: bool,
+    metrics: str | None,
+    samples: int,
+    device: str,
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Select the best of several models without labels.
+
+    With --report it prints the rank correlation of every selector with every metric, and the score of its choice next
+    to the median, the best and a random one.
     """
     from lddr.selection import ranking
+    from lddr.selection.selector import DEFAULT, selectors
 
-    runs, encoder = matching(gather(folders), where), ranking.RunEncoder(samples, device)
-    path = out or _beside(folders, "selection-report.json" if report else "selection.json")
+    runs, encoder = chosen_runs(folders, where), ranking.RunEncoder(samples, device)
+    name = "selection-report.json" if report else "selection.json"
+    path = out or (folders[0] / name if len(folders) == 1 else Path(name))
     if report:
         columns = _metrics([run for run in runs if run.state == "finished"], listed(metrics))
         reports = ranking.report_selectors(runs, by.split(",") if by else list(selectors), columns, encoder, quiet)
@@ -70,43 +83,35 @@ def select(
         print(selection.chosen)
 
 
-def know_selectors() -> None:
-    """Add the registered selectors to the help text."""
-    known = "".join(f"    - {name}: {selectors[name].summary}\n" for name in selectors)
-    first, _, arguments = (select.__doc__ or "").partition("    Args:\n")
-    select.__doc__ = f"{first.splitlines()[0]}\n\n    Selectors:\n{known}\n    Args:\n{arguments}"
-
-
-def _metrics(runs: Sequence[Run], given: Sequence[str]) -> list[str]:
+def _metrics(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
     """Return the scores to compare with: those that need ground truth and that some run has."""
     from lddr.metrics.metric import metrics
+    from lddr.runs.tables import check_columns
 
     if not runs:
         raise UserError("there are no finished runs to report on; give the folder that holds them")
     check_columns(given, runs)
     found = [name for name in metrics if metrics[name].labels and any(name in run.scores for run in runs)]
     if not given and not found:
-        raise UserError("no run has ground-truth scores to compare with; get them with: lddr evaluate RUN")
+        raise UserError("no run has ground-truth scores to compare with; get them with: lddr evaluate")
     return list(given) or found
-
-
-def _beside(roots: Sequence[Path], name: str) -> Path:
-    return roots[0] / name if len(roots) == 1 else Path(name)
 
 
 def _print_selection(selection: "Selection", path: Path) -> None:
     """Print the top of the ranking, the excluded runs and the output path on stderr; stdout is for the choice."""
+    from lddr.runs.tables import shown
+
     table = console.table("rank", selection.selector, "run")
     for place in selection.ranking[:SHOWN]:
         table.add_row(str(place.rank), shown(place.value), Path(place.run).name)
     console.show(table, stderr=True)
-    counted = f"({selection.better} is better), {len(selection.ranking)} runs ranked"
-    console.say(f"{selection.summary} {counted}, written: {path}")
+    ranked = f"({selection.better} is better), {counted(len(selection.ranking), 'run')} ranked"
+    console.say(f"{selection.summary} {ranked}, written to {path}")
     tied = sum(place.rank == 1 for place in selection.ranking)
     if tied > 1:
         console.say(f"{tied} runs share the first place; the first by name was chosen")
-    for reason, folders in selection.left_out.items():
-        console.say(f"{len(folders)} left out: {Path(folders[0]).name} {reason}")
+    for reason, names in selection.left_out.items():
+        console.say(f"{len(names)} left out: {Path(names[0]).name} {reason}")
 
 
 def _print_reports(
@@ -122,12 +127,12 @@ def _print_reports(
         for report in reports:
             _print_report(report, metrics)
     if not quiet:
-        console.say(f"written: {path}")
+        console.say(f"written to {path}")
 
 
 def _print_report(found: "SelectorReport", metrics: Sequence[str]) -> None:
     """Print two tables, split to fit the terminal: rank correlations with intervals, and the chosen models' scores."""
-    console.show(f"\n{found.title}, {found.runs} runs", style="bold")
+    console.show(f"\n{found.title}, {counted(found.runs, 'run')}", style="bold")
     at_once = max(1, (console.width() - NAME_WIDTH) // CELL_WIDTH)
     for first in range(0, len(metrics), at_once):
         part = metrics[first : first + at_once]

@@ -2,15 +2,24 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING
 
 from lddr import console
-from lddr.cli.app import LEFT_OUT, Conditions, Folder, Tracker, Whole, app
+from lddr.cli.app import (
+    DATASET,
+    app,
+    argument,
+    checkpoint_seconds,
+    choice,
+    flag,
+    option,
+    out_folder,
+    quiet,
+    track,
+    where,
+)
+from lddr.console import counted
 from lddr.errors import UserError
-from lddr.hardware import Machine
-from lddr.runs.folder import RunFolder
 
 if TYPE_CHECKING:
     from lddr.sweeps.cluster import Failure, Outcome
@@ -20,48 +29,52 @@ if TYPE_CHECKING:
 WIDEST = 1000  # characters of a table: wrapped lines are better than truncated numbers
 
 
-@app.command
+@app.command()
+@argument("study", "STUDY", help="A shipped study (circles, unregularized, …) or the path of a .toml file.")
+@option(
+    "--preset",
+    **choice("paper", "quick"),
+    default="paper",
+    help="paper for the full study, or quick for the smaller one that its [quick] table describes.",
+)
+@option("--dataset", metavar="NAME", help=f"Instead of the study's datasets: {DATASET[0].lower()}{DATASET[1:]}")
+@where
+@flag("--dry-run", "Print how many runs are left and their core-hours, estimated from a few timed steps.")
+@out_folder("runs", "Where to put the run folders; on a cluster, a path that all nodes see.")
+@option("--address", metavar="ADDRESS", help="A Ray cluster, or auto for this machine's.  [default: this machine only]")
+@option("--workers", type=int, help="Runs at once at most.  [default: as many as there is room for]")
+@option("--cpus-per-run", type=int, default=1, help="Cores, and torch threads, of each run.")
+@option("--gpus-per-run", type=float, default=0.0, help="GPUs of each run; 0.25 puts four runs on each.")
+@option("--retries", type=int, default=3, help="How often a failed run is tried again, from its checkpoint.")
+@checkpoint_seconds
+@track
+@quiet
 def sweep(
-    study: Annotated[Positional[str], arg(metavar="STUDY")],
-    out: Folder = Path("runs"),
-    scale: Literal["full", "quick"] = "full",
-    dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint=LEFT_OUT)] = None,
-    only: Conditions = (),
-    dry_run: bool = False,
-    address: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint=LEFT_OUT)] = None,
-    workers: Whole = None,
-    cpus_per_run: int = 1,
-    gpus_per_run: float = 0.0,
-    retries: int = 3,
-    checkpoint_seconds: float = Machine.checkpoint_seconds,
-    track: Tracker = None,
-    quiet: bool = False,
+    study: str,
+    preset: str,
+    dataset: str | None,
+    where: tuple[str, ...],
+    dry_run: bool,
+    out: Path,
+    address: str | None,
+    workers: int | None,
+    cpus_per_run: int,
+    gpus_per_run: float,
+    retries: int,
+    checkpoint_seconds: float,
+    track: str | None,
+    quiet: bool,
 ) -> None:
-    """Train and score all runs of a study on Ray: on all cores of this machine, or on a cluster.
+    """Train and score all runs of a study in parallel.
 
-    Finished runs are skipped and half-finished ones resume, so the same command resumes a sweep.
-
-    Args:
-        study: The name of a shipped study (circles, unregularized …) or the path of a .toml.
-        out: Where the run folders go; on a cluster, a path that all nodes see.
-        scale: full is the paper's; quick fits 2 cores in an evening.
-        dataset: Instead of the study's own datasets: a name, or your own images.
-        only: Keep runs that meet this, such as model=dvae, gamma=10,20 or "seed<5"; given several times, all of them.
-        dry_run: Print how many runs there are, what is done, and the core-hours left, from a few timed steps.
-        address: The address of a Ray cluster, or auto for the one this machine belongs to; left out, only this machine.
-        workers: At most so many runs at once; left out, as many as there is room for.
-        cpus_per_run: Cores, and torch threads, of each run.
-        gpus_per_run: GPUs of each run; 0.25 puts four runs on each.
-        retries: How often a failed run is tried again, from its checkpoint.
-        checkpoint_seconds: Seconds between two checkpoints of a run.
-        track: Send every run to this tracker: its settings, log and scores.
-        quiet: Show no progress.
+    They run on all cores of this machine, or on a Ray cluster. Finished runs are skipped and interrupted ones resume,
+    so rerun the same command to resume a sweep.
     """
     from lddr.sweeps.cluster import Options, run_study
     from lddr.sweeps.study import read_study
 
     options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
-    chosen = read_study(study, scale, dataset, only)
+    chosen = read_study(study, "quick" if preset == "quick" else "full", dataset, where)
     if dry_run:
         from lddr.hardware import keep_freed_memory
         from lddr.sweeps.progress import estimate
@@ -73,10 +86,10 @@ def sweep(
         _check_that_images_are_here(chosen)
     outcome = run_study(chosen, out, options)
     if outcome.stopped:
-        console.say("stopped; start the same command again to resume")
+        console.say("stopped; rerun the same command to resume")
         sys.exit(130)
-    _print_scores(chosen, out)
-    console.say(_summary(outcome, out))
+    print_scores(chosen, out)
+    console.say(summary(outcome, out))
     if outcome.failures:
         sys.exit(1)
 
@@ -90,18 +103,21 @@ def _check_that_images_are_here(study: "Study") -> None:
         load_dataset(*images)  # refuses an unavailable size before any run starts
 
 
-def _summary(outcome: "Outcome", out: Path) -> str:
+def summary(outcome: "Outcome", out: Path) -> str:
     """Return one sentence of counts, then the folder and the error of every failed run."""
-    counts = f"{outcome.finished} runs finished, {outcome.there} were there already, {len(outcome.failures)} failed"
-    return "\n".join([f"{counts}; they are in {out}", *map(_failure_line, outcome.failures)])
+    finished = f"{counted(outcome.finished, 'run')} finished, {outcome.there} existed, {len(outcome.failures)} failed"
+    return "\n".join([f"{finished}; see {out}", *map(_failure_line, outcome.failures)])
 
 
 def _failure_line(failure: "Failure") -> str:
+    from lddr.runs.folder import RunFolder
+
     details = RunFolder(failure.folder).error_file
     return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
 
-def _print_scores(study: "Study", out: Path) -> None:
+def print_scores(study: "Study", out: Path) -> None:
+    """Print the median scores of each point of the study."""
     from lddr.sweeps.progress import score_rows
 
     rows = score_rows(study, out)

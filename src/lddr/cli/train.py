@@ -1,42 +1,52 @@
-"""`lddr demo`, `lddr models` and `lddr train`."""
+"""`lddr demo`, `lddr models`, `lddr train` and `lddr bench`."""
 
 import sys
-from dataclasses import make_dataclass
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from tyro.conf import Positional, arg
+import click
 
 from lddr import console
-from lddr.cli.app import LEFT_OUT, Folder, Tracker, Whole, app
+from lddr.cli.app import (
+    DATASET,
+    Command,
+    app,
+    argument,
+    checkpoint_seconds,
+    device,
+    flag,
+    group,
+    listed,
+    option,
+    out_file,
+    out_folder,
+    quiet,
+    threads,
+    track,
+    write_sections,
+)
 from lddr.errors import UserError
-from lddr.hardware import Machine
 from lddr.settings import Size
 
 
-@app.command
-def demo(out: Folder = Path("demo"), steps: Whole = None) -> None:
-    """Draw every built-in dataset, train a few VAEs and D-VAEs on circles, and make a report of them.
-
-    Args:
-        out: The folder for the pictures, the runs and the report.
-        steps: Training steps of each model.
-    """
+@app.command()
+@out_folder("demo", "The folder for the pictures, the runs and the report.")
+@option("--steps", type=int, help="Training steps of each model.")
+def demo(out: Path, steps: int | None) -> None:
+    """Draw the datasets, train four small models, and report on them."""
     from lddr.demo import run_demo
 
     run_demo(out, steps)
 
 
 @app.command(name="models")
-def models_(pretrained: bool = False, markdown: bool = False) -> None:
-    """List the models: whose they are, latents, objectives, settings with defaults, and the values the paper tries.
+@flag("--pretrained", "List the trained models that ship with lddr instead, with their scores.")
+@flag("--markdown", "Print a Markdown table of all settings instead.")
+def models_(pretrained: bool, markdown: bool) -> None:
+    """List the models with their papers, objectives and settings.
 
-    Where training with the preset `paper` is not as published, it says how.
-
-    Args:
-        pretrained: List the trained models that ship with lddr instead, with their scores.
-        markdown: Print every setting there is instead, as a Markdown table.
+    It also names the values that the paper tries, and where training with the preset paper differs from the
+    publication.
     """
     if pretrained:
         _print_pretrained()
@@ -69,7 +79,6 @@ def models_(pretrained: bool = False, markdown: bool = False) -> None:
 
 
 def _print_pretrained() -> None:
-    """Every shipped model, and how to look at it."""
     from lddr.runs.folder import PRETRAINED
     from lddr.runs.index import list_runs
     from lddr.runs.tables import headlines, shown
@@ -87,12 +96,11 @@ def _print_pretrained() -> None:
 
 def _with_values(name: str, default: float | str, grid: dict[str, tuple[float, ...]]) -> str:
     tried = ", ".join(f"{value:g}" for value in grid.get(name, ()))
-    shown = default if isinstance(default, str) else f"{default:g}"
-    return f"{name} {shown}" + (f" (paper: {tried})" if tried else "")
+    return f"{name} {_shown(default)}" + (f" (paper: {tried})" if tried else "")
 
 
 def settings_table() -> str:
-    """Every setting with its owners and default, in Markdown: the table of docs/settings.md."""
+    """Return every setting with its owners and default, in Markdown: the table of docs/settings.md."""
     from lddr.config import all_settings
 
     rows = ["| setting | of | default | |", "| --- | --- | --- | --- |"]
@@ -103,103 +111,193 @@ def settings_table() -> str:
     return "\n".join(rows)
 
 
-def setting_flags() -> type:
-    """A dataclass with an optional text for every setting there is: what a text means is decided in one place."""
-    from lddr.config import PARTS, all_settings, supervisions
+# the options of `lddr train`: those at the function, and one for every setting
 
-    losses = "; ".join(f"{loss} for {' and '.join(names)}" for loss, names in supervisions().items())
-    flags = [("supervision", _flag(f"Loss on a few labelled images: {losses} latents.", "LOSS", "(default: none)"))]
+PLACES = {  # the sections of the help; other settings follow from the part of the run that they belong to
+    "Basics": "pictures model dataset preset steps seed seeds resolution out fit background correlate",
+    "Optimisation": "",
+    "Networks": "",
+    "Latent": "latent",
+    "Objective": "objective likelihood",
+    "Supervision": "supervision",
+    "Machine": "device threads precision compile checkpoint_seconds tensorboard track quiet",
+    "Help": "",
+}
+RARE = {  # options that only --help-all lists
+    *("fit", "background", "correlate", "schedule_steps", "weight_decay", "clip", "clip_of", "min_contrast"),
+    *("kernels", "depth", "encoder", "decoder", "initialiser", "low", "high", "learn_positions", "bound"),
+    *("embedding_size", "shared_codebook", "codebook_update", "ema_decay", "restart_below", "residual_levels"),
+    *("discriminator_layers", "discriminator_slope", "discriminator_learning_rate", "discriminator_schedule"),
+    *("discriminator_beta1", "discriminator_beta2", "diagonal_ratio", "capacity_steps", "scale", "learn_scale"),
+    *("risk_of", "label_seed", "validation_share", "free_penalty"),
+    *("compile", "tensorboard", "track", "checkpoint_seconds", "precision"),
+}
+METAVARS = {Size: "PIXELS", int: "INTEGER", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT"}
+
+
+def setting_options() -> list[click.Option]:
+    """Return an option for every setting of any run; its text is converted with all other settings in `configure`."""
+    from lddr.config import PARTS, all_settings
+
+    options = []
     for name, each in all_settings().items():
-        owners = [owner for owner in each.rules if owner not in (*PARTS, "config")]
-        text = f"{each.help} ({', '.join(owners)})" if owners and "(" not in each.help else each.help
-        hint = "(default: the dataset's)" if each.default == "None" else f"(default: the preset's, else {each.default})"
-        metavar = f"{{{','.join(each.choices)}}}" if each.choices else _METAVARS[each.kind]
-        aliases = (f"--no-{name.replace('_', '-')}",) if each.kind is bool else None
-        flags.append((name, _flag(text, metavar, hint, aliases)))
-    return make_dataclass("SettingFlags", [(name, flag, None) for name, flag in flags])
-
-
-_METAVARS = {Size: "PIXELS", int: "INT", float: "FLOAT", str: "TEXT", tuple: "INT,INT,INT,INT", bool: ""}
-
-
-def _flag(text: str, metavar: str, hint: str, aliases: tuple[str, ...] | None = None) -> Any:
-    return Annotated[str | None, arg(help=text, metavar=metavar, help_behavior_hint=hint, aliases=aliases)]
-
-
-def with_plain_flags(words: list[str]) -> list[str]:
-    """`--mean-bias` and `--no-mean-bias` as `--mean-bias true` and `false`: every setting is a text with a value."""
-    from lddr.config import all_settings
-
-    switches = {f"--{name.replace('_', '-')}" for name, each in all_settings().items() if each.kind is bool}
-    plain: list[str] = []
-    for place, word in enumerate(words):
-        if word in switches and "".join(words[place + 1 : place + 2]).lower() not in ("true", "false"):
-            plain.append(f"{word}=true")
-        elif word.startswith("--no-") and (positive := f"--{word.removeprefix('--no-')}") in switches:
-            plain.append(f"{positive}=false")
+        words, owners = name.replace("_", "-"), [owner for owner in each.rules if owner not in (*PARTS, "config")]
+        of_whom = f" ({', '.join(owners)})" if owners and "(" not in each.help else ""
+        default = "the dataset's" if each.default == "None" else each.default
+        text = f"{each.help}{of_whom}  [default: {default}]"
+        if each.kind is bool:
+            options.append(click.Option([f"--{words}/--no-{words}"], default=None, help=text))
         else:
-            plain.append(word)
-    return plain
+            metavar = f"{{{','.join(each.choices)}}}" if each.choices else METAVARS[each.kind]
+            options.append(click.Option([f"--{words}"], metavar=metavar, help=text))
+    return options
 
 
-@app.command
-def train(
-    settings: Annotated[Any, arg(name="")],
-    pictures: Annotated[Positional[str | None], arg(metavar="[PICTURES]", help_behavior_hint=LEFT_OUT)] = None,
-    model: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dvae)")] = None,
-    latent: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
-    objective: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: the model's)")] = None,
-    likelihood: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: bernoulli)")] = None,
-    dataset: Annotated[str | None, arg(metavar="NAME", help_behavior_hint="(default: dsprites)")] = None,
-    seeds: int = 1,
-    preset: Annotated[str, arg(metavar="{quick,standard,paper}")] = "quick",
-    out: Folder = Path("runs"),
-    device: str = "auto",
-    threads: Whole = None,
-    compile: bool = False,  # noqa: A002
-    tensorboard: bool = False,
-    track: Tracker = None,
-    checkpoint_seconds: float = Machine.checkpoint_seconds,
-    quiet: bool = False,
-) -> None:
-    """Train a model in a folder of its own. Interrupted runs resume when you rerun the command.
+def section_of(name: str) -> str:
+    """Return the section of the help in which an option is listed."""
+    from lddr.config import Networks, Training
+    from lddr.latents import latents
+    from lddr.settings import rules_of
+    from lddr.supervision import Supervision
 
-    Settings that are left out have the values of the preset, or else the paper's.
+    for section, names in PLACES.items():
+        if name in names.split():
+            return section
+    parts: dict[str, list[Any]] = {"Optimisation": [Training], "Networks": [Networks], "Supervision": [Supervision]}
+    parts["Latent"] = [latents[family] for family in latents]
+    for section, owners in parts.items():
+        if any(name in rules_of(owner) for owner in owners):
+            return section
+    return "Objective"
 
-    Args:
-        settings: Of the run.
-        pictures: A folder or .npz file of your own images, or what --dataset takes.
-        model: A name from `lddr models`.
-        latent: A latent family instead of a model's name: gaussian, categorical, …
-        objective: An objective instead of a model's name: elbo, beta, factor, tc, …
-        likelihood: Likelihood of the pixels: bernoulli, gaussian, laplace or continuous_bernoulli.
-        dataset: A name from `lddr data list`, or a folder, .npz or .npy file of your own images.
-        seeds: Train so many seeds, from --seed on, on all cores, and choose one without labels.
-        preset: Quick settings (32x32, minutes on a laptop), standard ones (64x64), or the paper's.
-        out: Where the run's folder goes.
-        device: cpu, cuda, mps, or auto for the best there is.
-        threads: CPU threads; as many as there are cores when left out.
-        compile: Let torch compile the networks, and on CUDA replay each step as one graph; for long runs on a GPU.
-        tensorboard: Write event files too.
-        track: Tell this tracker about the run: its settings, what is logged, the scores at the end.
-        checkpoint_seconds: Seconds between two checkpoints.
-        quiet: Show no progress.
-    """
-    from lddr.config import changed, configure
-    from lddr.data.load import is_path, load_dataset, own_size
+
+class TrainCommand(Command):
+    """Its help resolves the defaults for the model, dataset and preset in the same command."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), *setting_options()]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if {"-h", "--help", "--help-all"} & set(args):
+            values = self.make_parser(ctx).parse_args(list(args))[0]
+            ctx.obj = {name: value for name, value in values.items() if isinstance(value, str | bool)}
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from lddr.config import all_settings, settings_of
+
+        given, known = ctx.obj or {}, all_settings()
+        config = _config(**{name: given.get(name) for name in (*NAMES, *known)})
+        values, own = config.flat(), settings_of(config.model)
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in PLACES}
+        params = {str(each.name): each for each in self.get_params(ctx)}
+        first = [name for names in PLACES.values() for name in names.split()]
+        for name, each in sorted(params.items(), key=lambda item: first.index(item[0]) if item[0] in first else 99):
+            if isinstance(each, click.Option) and name in own:
+                each.help = f"{own[name].help}  [default: {_shown(values.get(name, own[name].default))}]"
+            is_listed = name not in RARE and (name not in known or name in own)
+            if (record := each.get_help_record(ctx)) and (is_listed or "help_all" in given):
+                sections["Help" if each.is_eager else section_of(name)].append(record)
+        settings = f"--model {config.model} --dataset {config.dataset} --preset {given.get('preset') or 'quick'}"
+        formatter.write_paragraph()
+        formatter.write_text(f"Defaults are those of {settings}; name others to see theirs.")
+        write_sections(formatter, {title: rows for title, rows in sections.items() if rows})
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple | list):
+        return ",".join(map(str, value))
+    return "the dataset's" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _print_help(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(ctx.get_help())
+        ctx.exit()
+
+
+AT_ONCE: Any = {"is_eager": True, "expose_value": False}
+NAMES = ("pictures", "dataset", "model", "latent", "objective", "likelihood", "supervision", "preset")
+
+
+def _config(
+    pictures: str | None, dataset: str | None, preset: str | None, own_factors: int | None = None, **chosen: Any
+) -> Any:
+    """Return the settings of a run from the words of the command."""
+    from lddr.config import configure
+    from lddr.data.load import own_size
 
     if pictures is not None and dataset is not None:
         raise UserError(f"give the images once, as {pictures} or as --dataset {dataset}")
-    name, images = pictures or dataset or "dsprites", None
-    size = own_size(name) if settings.resolution is None else None
-    names: dict[str, Any] = {"latent": latent, "objective": objective, "likelihood": likelihood}
-    chosen = partial(configure, model, name, preset, **names, own_size=size, **vars(settings))
-    config = chosen()
+    name = pictures or dataset or "dsprites"
+    size = own_size(name) if chosen.get("resolution") is None else None
+    return configure(chosen.pop("model"), name, preset or "quick", own_size=size, own_factors=own_factors, **chosen)
+
+
+@app.command(cls=TrainCommand)
+@argument(
+    "pictures", "[PICTURES]", required=False, help="A folder or file of your own images, or what --dataset takes."
+)
+@option("--model", metavar="NAME", help="A name from `lddr models`.  [default: dvae]")
+@option("--dataset", metavar="NAME", help=f"{DATASET}  [default: dsprites]")
+@option(
+    "--preset",
+    metavar="{quick,standard,paper}",
+    default="quick",
+    help="quick (32x32, minutes on a laptop), standard (64x64), or paper for the paper's settings.",
+)
+@option("--seeds", type=int, default=1, help="Train this many seeds, from --seed on, and select one without labels.")
+@out_folder("runs", "Where to put the run's folder.")
+@option("--latent", metavar="NAME", help="A latent instead of a model: gaussian, categorical, …")
+@option("--objective", metavar="NAME", help="An objective instead of a model: elbo, beta, factor, tc, …")
+@option(
+    "--likelihood",
+    metavar="NAME",
+    help="Of the pixels: bernoulli, gaussian, laplace or continuous_bernoulli.  [default: bernoulli]",
+)
+@option(
+    "--supervision",
+    metavar="LOSS",
+    help="Loss on a few labelled images, such as masked for categorical and l2 for Gaussian latents.",
+)
+@device
+@option("--threads", type=int, help="CPU threads.  [default: as many as cores]")
+@flag("--compile", "Compile the networks; worth it for long runs on a GPU, where each step becomes one graph.")
+@flag("--tensorboard", "Also write event files for TensorBoard.")
+@track
+@checkpoint_seconds
+@quiet
+@flag("--help-all", "List all options, also rare ones and those of other models.", callback=_print_help, **AT_ONCE)
+def train(
+    out: Path,
+    seeds: int,
+    device: str,
+    threads: int | None,
+    quiet: bool,
+    compile: bool,  # noqa: A002
+    tensorboard: bool,
+    track: str | None,
+    checkpoint_seconds: float,
+    **chosen: Any,
+) -> None:
+    """Train a model; interrupted runs resume when you rerun the command.
+
+    Each run has a folder of its own. Options that are left out have the value of the preset, or else the paper's.
+    """
+    from lddr.config import changed
+    from lddr.data.load import is_path, load_dataset
+    from lddr.hardware import Machine
+
+    if str(chosen["pictures"]).lower() in ("true", "false"):
+        raise UserError(f"flags take no value: leave {chosen['pictures']} out, or write --no- before the flag's name")
+    config, images = _config(**chosen), None
     machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
-    if config.supervision is not None and is_path(name):
+    if config.supervision is not None and is_path(config.dataset):
         images = load_dataset(*config.images)
-        config = chosen(own_factors=len(images.space.factors))
-        if settings.labels is None and not images.space.is_complete:
+        config = _config(**chosen, own_factors=len(images.space.factors))
+        if chosen["labels"] is None and not images.space.is_complete:
             config = changed(config, {"labels": images.space.num_labelled})
     if seeds != 1:
         from lddr.seeds import NothingLearnedError, train_seeds
@@ -218,6 +316,39 @@ def train(
     print(run(config, out, machine, images))
 
 
-def know_settings() -> None:
-    """Give `lddr train` a flag for every setting that is known by now."""
-    train.__annotations__["settings"] = Annotated[setting_flags(), arg(name="")]
+bench = group("bench", "Measure how fast this machine trains.")
+
+
+@bench.command(name="train")
+@option("--steps", type=int, help="Steps in each repeat.  [default: 5 on the CPU, 200 elsewhere]")
+@threads
+@option("--device", default="cpu", metavar="NAME", help="cpu, cuda, mps, or auto for the best there is.")
+@flag("--compile", "Also measure compiled networks, as with `lddr train --compile`.")
+@out_file("Also write the table as JSON here.")
+def bench_train(steps: int | None, threads: int, device: str, compile: bool, out: Path | None) -> None:  # noqa: A002
+    """Time training steps of the paper's networks, and estimate how long a run takes."""
+    from lddr.bench import run_train
+    from lddr.hardware import check_threads
+
+    check_threads(threads)
+    run_train(steps, threads, out, device, compile)
+
+
+@bench.command(name="models")
+@option(
+    "--models",
+    metavar="NAME,NAME…",
+    default="dvae,factor-dvae,categorical+klm,categorical+nhp,fsq-ae,tripod",
+    help="Names from `lddr models`, or a latent and an objective such as categorical+nhp.",
+)
+@option("--dataset", default="dsprites", metavar="NAME", help="A name from `lddr data list`.")
+@option("--preset", default="paper", metavar="{quick,standard,paper}", help="Whose settings to use.")
+@threads
+@out_file("Also write the table as JSON here.")
+def bench_models(models: str, dataset: str, preset: str, threads: int, out: Path | None) -> None:
+    """Time training steps of several models on the CPU, compared with the first."""
+    from lddr.bench import run_models
+    from lddr.hardware import check_threads
+
+    check_threads(threads)
+    run_models(listed(models), dataset, preset, threads, out)

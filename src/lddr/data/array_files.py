@@ -9,7 +9,6 @@ import sys
 import warnings
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from math import prod
@@ -98,7 +97,7 @@ class MappedImages:
         return found
 
     def _release_pages(self) -> None:
-        """Release the pages once there are many: this is measured, as one page fault can map 2 MB of neighbours."""
+        """Release the pages once many are resident: measured, as one page fault can map 2 MB of neighbours."""
         if len(self._pages) > MOST_RESIDENT and _resident_bytes() - self._resident_before > MOST_RESIDENT:
             self._pages.madvise(mmap.MADV_DONTNEED)
             self._resident_before = _resident_bytes()
@@ -194,25 +193,16 @@ def map_npy(path: Path, shape: Shape) -> MappedImages:
         stored.expect(shape)
         return MappedImages(path, shape, stored.start)
     except UserError as error:
-        raise UserError(f"{path} is damaged; delete it, and it is made again") from error
+        raise UserError(f"{path} is damaged; delete it, and it will be converted again") from error
 
 
-class StoredArray(ABC):
-    """An array stored under a key in a file."""
+class StoredArray:
+    """An array stored under a key in a file: shape and type before anything else is read."""
 
+    path: Path
+    key: str
     shape: Shape
     dtype: np.dtype
-
-    def __init__(self, path: Path, key: str) -> None:
-        self.path, self.key = path, key
-
-    @abstractmethod
-    def chunks(self) -> Iterator[Rows]:
-        """Iterate over the content, a few thousand rows at a time."""
-
-    def mapped(self) -> MappedImages | None:
-        """Return the array mapped in place, or None if its layout does not allow that."""
-        return None
 
     def expect(self, shape: Shape) -> None:
         """Refuse anything but bytes of this shape."""
@@ -229,7 +219,7 @@ class StoredArray(ABC):
         return width
 
 
-def array_in(path: Path, key: str) -> StoredArray:
+def array_in(path: Path, key: str) -> "NumpyArray | Hdf5Array":
     """Return the array under this key of an .npz or HDF5 file."""
     return Hdf5Array(path, key) if path.suffix in HDF5_SUFFIXES else NumpyArray(path, key)
 
@@ -241,7 +231,7 @@ class NumpyArray(StoredArray):
     """
 
     def __init__(self, path: Path, key: str | None = None, cure: str = CURE) -> None:
-        super().__init__(path, key or path.name)
+        self.path, self.key = path, key or path.name
         self._member, self._cure = key and f"{key}.npy", cure
         self._info: zipfile.ZipInfo | None = None
         with self._opened() as (file, length):
@@ -260,6 +250,7 @@ class NumpyArray(StoredArray):
             raise damaged(path, wanted, f"{length - self.start} bytes of data", cure)
 
     def chunks(self) -> Iterator[Rows]:
+        """Iterate over the content, a few thousand rows at a time."""
         if self.in_fortran_order:
             raise damaged(self.path, f"the array {self.key!r} to be in C order", "Fortran order")
         width = self._row_bytes()
@@ -289,6 +280,7 @@ class NumpyArray(StoredArray):
         return array
 
     def mapped(self) -> MappedImages | None:
+        """Return the array mapped in place, or None if its layout does not allow that."""
         if self._info is None or self._info.compress_type != zipfile.ZIP_STORED or self.in_fortran_order:
             return None
         with reading_untrusted(self.path, "a whole .npz archive"), self.path.open("rb") as file:
@@ -342,7 +334,7 @@ def names_in(path: Path, how: str) -> list[str]:
     """Return the names of the arrays in an .npz file."""
     with reading_untrusted(path, "an .npz file of numbers", how):
         if path.suffix != ".npz" and not zipfile.is_zipfile(path):
-            raise UserError(f"this is no .npz file; {how}")
+            raise UserError(f"this is not an .npz file; {how}")
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
 
@@ -351,11 +343,15 @@ class Hdf5Array(StoredArray):
     """A dataset in an HDF5 file."""
 
     def __init__(self, path: Path, key: str) -> None:
-        super().__init__(path, key)
+        self.path, self.key = path, key
         with self._opened() as dataset:
             self.shape, self.dtype = dataset.shape or (), dataset.dtype
 
+    def mapped(self) -> None:
+        """Return None: an HDF5 file is always converted."""
+
     def chunks(self) -> Iterator[Rows]:
+        """Iterate over the content, a few thousand rows at a time."""
         width = self._row_bytes()
         rows = max(CHUNK_BYTES // width, 1)
         with self._opened() as dataset:

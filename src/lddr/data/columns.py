@@ -192,7 +192,7 @@ def _order(
         raise UserError(f"{path} has {times} rows for {in_one_line(most)}; give one row per image")
     if strange := sorted(place_of.keys() - set(files)):
         more = f" and {len(strange) - 1} others" if strange[1:] else ""
-        raise UserError(f"{path} has a row for what is not in the folder: {in_one_line(strange[0])}{more}")
+        raise UserError(f"{path} has a row for a file that is not in the folder: {in_one_line(strange[0])}{more}")
     return [place_of.get(file) for file in files]
 
 

@@ -1,12 +1,15 @@
 """Correlated factors: sample some combinations of factor values more often than others (Träuble et al. 2021)."""
 
+from copy import copy
 from math import isfinite, prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lddr.data.factors import FactorGrid, FactorSpace, FactorTable, Indices, whole_numbers
+from lddr.data.dataset import Dataset
+from lddr.data.factors import UNKNOWN, FactorGrid, FactorSpace, FactorTable, Indices, whole_numbers
 from lddr.errors import UserError
+from lddr.statistics import spearman
 
 LARGEST = 10_000_000  # combinations of the values of correlated factors
 HOW = 'write pairs of factors and the width of each, such as "x:y=0.2", or "x:*=0.2" for x and all other factors'
@@ -108,10 +111,68 @@ class Correlated(FactorSpace):
         return self._space.number_of(values)
 
 
+def correlate(dataset: Dataset, rule: str) -> Dataset:
+    """Return the same dataset, sampled with correlated factors: `lddr.evaluate` scores it on that distribution.
+
+    Parameters
+    ----------
+    dataset
+        Any dataset with factors; it is not changed.
+    rule
+        The pairs of factors and their widths, as for `Correlated`.
+
+    Returns
+    -------
+    Dataset
+        A copy that shares the images.
+
+    Examples
+    --------
+    >>> import lddr, numpy as np
+    >>> from lddr.data.correlated import correlate
+    >>> circles = lddr.load_dataset("circles")
+    >>> images = correlate(circles, "x:y=0.05").space.sample(np.random.default_rng(0), 1000)
+    >>> x, y = circles.space.factors_of(images).T
+    >>> bool(np.abs(x - y).mean() < 3)
+    True
+    """
+    correlated = copy(dataset)
+    correlated.space = Correlated(dataset.space, rule)
+    return correlated
+
+
+def rank_correlation(space: FactorSpace, images: ArrayLike, first: str, second: str) -> float:
+    """Return Spearman's rank correlation of two factors over a sample of images.
+
+    Parameters
+    ----------
+    space
+        The factors of a dataset.
+    images
+        Image numbers, such as those that training has sampled.
+    first, second
+        The names of two factors. Images where either is unknown are ignored.
+
+    Examples
+    --------
+    >>> import lddr, numpy as np
+    >>> from lddr.data.correlated import Correlated, rank_correlation
+    >>> space = lddr.load_dataset("circles").space
+    >>> images = Correlated(space, "x:y=0.1").sample(np.random.default_rng(0), 10_000)
+    >>> round(rank_correlation(space, images, "x", "y"), 1)
+    0.9
+    """
+    values = space.factors_of(images)[..., [space.position(first), space.position(second)]].reshape(-1, 2)
+    values = values[(values != UNKNOWN).all(axis=1)]
+    for name, column in zip((first, second), values.T, strict=True):
+        if len(np.unique(column)) < 2:
+            raise UserError(f"the factor {name!r} does not vary in these images, so it has no rank correlation")
+    return float(spearman(*values.T))
+
+
 def _parsed(rule: str, space: FactorSpace) -> dict[tuple[int, int], float]:
     """Return the width σ of every pair of factors, the smaller number first."""
     pairs: dict[tuple[int, int], float] = {}
-    varying = [factor for factor, size in enumerate(space.sizes) if size > 1]
     for entry in rule.split(","):
         names, equals, number = entry.rpartition("=")
         first, colon, second = (word.strip() for word in names.partition(":"))
@@ -124,14 +185,16 @@ def _parsed(rule: str, space: FactorSpace) -> dict[tuple[int, int], float]:
         if not (isfinite(width) and width > 0):
             raise UserError(f"the width of a correlation must be a number above 0, not {number.strip()!r}; {HOW}")
         one = _varying(first, space)
-        for other in varying if second == "*" else [_varying(second, space)]:
-            if one == other and second != "*":
+        others = [factor for factor, size in enumerate(space.sizes) if size > 1 and factor != one]
+        if second != "*":
+            others = [_varying(second, space)]
+        for other in others:
+            if one == other:
                 raise UserError(f"{first!r} cannot be correlated with itself; {HOW}")
             pair = min(one, other), max(one, other)
-            if one != other and pair in pairs:
+            if pair in pairs:
                 raise UserError(f"{rule!r} has {' and '.join(space.names[each] for each in pair)} twice; {HOW}")
-            if one != other:
-                pairs[pair] = width
+            pairs[pair] = width
     if not pairs:
         raise UserError(f"{rule!r} needs two factors that vary; choose another dataset, or leave correlate out")
     return pairs

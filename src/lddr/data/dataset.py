@@ -121,7 +121,11 @@ class Dataset(ABC):
         return f"<{self.name}: {self.space.size} images {'x'.join(map(str, self.image_shape))}, {self.space}>"
 
 
-datasets: Registry[type[Dataset]] = Registry("dataset", homes=("lddr.data.drawn", "lddr.data.official"))
+datasets: Registry[type[Dataset]] = Registry(
+    "dataset",
+    homes=("lddr.data.drawn", "lddr.data.official"),
+    or_else="; or give the path of a folder, .npz or .npy file of your own images",
+)
 for _variant in ("", "color_", "noisy_"):
     datasets.retire(f"{_variant}sprites", f"{_variant}dsprites")
 

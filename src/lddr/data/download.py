@@ -31,18 +31,16 @@ _AS_STORED = {"Accept-Encoding": "identity"}  # sizes, ranges and checksums refe
 
 def bytes_left(remotes: Iterable[Remote], folder: Path, mirror: str | None = None) -> int | None:
     """Return the bytes still to download; None if a size is neither published nor reported by a server."""
-    sizes = [_bytes_left(remote, folder, mirror) for remote in remotes]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
-
-
-def _bytes_left(remote: Remote, folder: Path, mirror: str | None) -> int | None:
-    file = remote.file(folder)
-    if file.exists():  # an archive that only needs unpacking
-        return 0
-    offered = map(_size_offered, remote.addresses(mirror))
-    size = remote.size or next((size for size in offered if size is not None), None)
-    return None if size is None else max(0, size - _length(_part_of(file)))
+    total = 0
+    for remote in remotes:
+        file = remote.file(folder)
+        if file.exists():  # an archive that only needs unpacking
+            continue
+        size = remote.size or next(filter(None, map(_size_offered, remote.addresses(mirror))), None)
+        if size is None:
+            return None
+        total += max(0, size - _length(_part_of(file)))
+    return total
 
 
 def _size_offered(address: str) -> int | None:
@@ -145,8 +143,7 @@ class Bar:
         shortened = name if len(name) < 30 else f"{name[:8]}…{name[-20:]}"  # leaves room for the bar in 80 columns
         self._progress, self._task = progress, progress.add_task(shortened, total=None, doing="")
 
-    def begin(self, doing: str, done: int = 0, total: int | None = None) -> None:
-        """Start (again), with a part already done."""
+    def start(self, doing: str, done: int = 0, total: int | None = None) -> None:
         self._progress.reset(self._task, completed=done, total=total, doing=doing)
 
     def advance(self, amount: int) -> None:
@@ -157,7 +154,7 @@ class Bar:
 
     def reading(self, path: Path, doing: str) -> BinaryIO:
         """Open the file; the bar follows how much of it is read."""
-        self.begin(doing)
+        self.start(doing)
         return self._progress.open(path, "rb", task_id=self._task)
 
     def say(self, message: str) -> None:
@@ -183,8 +180,8 @@ def _length(path: Path) -> int:
 def _digest(path: Path, checksum: str, bar: Bar) -> str:
     """Return the checksum of a file, with the algorithm and in the format of `checksum`."""
     algorithm = checksum.partition(":")[0]
+    found = hashlib.new(algorithm, usedforsecurity=False)
     with bar.reading(path, "checking") as handle:
-        found = hashlib.new(algorithm, usedforsecurity=False)
         while piece := handle.read(_PIECE):
             found.update(piece)
     return f"{algorithm}:{found.hexdigest()}"
@@ -228,10 +225,10 @@ class Transfer:
                 pause = next(attempts, None)
                 if pause is None:
                     raise UserError(
-                        f"cannot fetch {self.address}: {reason}; try again later (what has come is kept), "
+                        f"cannot fetch {self.address}: {reason}; try again later (received bytes are kept), "
                         f"name another server with --mirror, or put the file by hand at {self.file}"
                     ) from reason
-                self.bar.begin("waiting", _length(self.part))
+                self.bar.start("waiting", _length(self.part))
                 time.sleep(pause)
 
     def _receive(self) -> None:
@@ -271,7 +268,7 @@ class Transfer:
                 )
             freed = 0 if start else _length(self.part)
             check_space(self.part.parent, total - start - freed, f"{self.file.name} (see $LDDR_DATA)")
-        self.bar.begin("fetching", start, total)
+        self.bar.start("fetching", start, total)
         with self.part.open("ab" if start else "wb") as handle:
             if not start:  # after the old bytes are gone: a version tag must never be newer than the bytes
                 self.version.write_text(_version_tag(response.headers), "latin-1")

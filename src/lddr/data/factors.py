@@ -16,7 +16,23 @@ UNKNOWN = -1  # in the rows of a `FactorTable`: the value of a factor that is no
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor of variation: its name, how many values it takes and, where known, what each value stands for."""
+    """One factor of variation.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    size
+        The number of its values.
+    values
+        What each value stands for, if known.
+
+    Examples
+    --------
+    >>> from lddr.data.factors import Factor
+    >>> Factor("shape", 3, ("square", "ellipse", "heart")).label(2)
+    'heart'
+    """
 
     name: str
     size: int
@@ -29,7 +45,7 @@ class Factor:
             raise ValueError(f"factor {self.name!r} has {self.size} values but {len(self.values)} labels")
 
     def label(self, value: int) -> str:
-        """What value number `value` is called: "heart", "0.5", or its number when nothing better is known."""
+        """Return the label of a value: "heart", "0.5", or its number if nothing else is known."""
         if self.values is None:
             return str(value)
         meaning = self.values[value]
@@ -39,19 +55,34 @@ class Factor:
 class FactorSpace(ABC):
     """The images of a dataset, numbered from 0, and the ground-truth factors of each.
 
-    Everything takes and gives whole arrays. Draws are image numbers: ask `factors_of` for the values behind them.
+    All methods take and return whole arrays. Samples are image numbers; `factors_of` returns their factor values.
+
+    Examples
+    --------
+    >>> import lddr, numpy as np
+    >>> space = lddr.load_dataset("circles").space
+    >>> space.names, space.sizes, space.size
+    (('x', 'y'), (40, 40), 1600)
+    >>> space.factors_of([0, 41])
+    array([[0, 0],
+           [1, 1]])
+    >>> space.indices_of([[1, 1]])
+    array([41])
+    >>> same_x = space.sample_with(np.random.default_rng(0), 0, [7, 7, 7])
+    >>> space.factors_of(same_x)[:, 0]
+    array([7, 7, 7])
     """
 
     factors: tuple[Factor, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the factors, in their order."""
+        """The names of the factors, in order."""
         return tuple(factor.name for factor in self.factors)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many values each factor has."""
+        """The number of values of each factor."""
         return tuple(factor.size for factor in self.factors)
 
     @property
@@ -70,34 +101,34 @@ class FactorSpace(ABC):
         return self.size
 
     def labelled(self) -> Indices:
-        """The images with at least one known factor."""
+        """Return the images with at least one known factor."""
         return np.arange(self.size)
 
     @abstractmethod
     def factors_of(self, indices: ArrayLike) -> Indices:
-        """The ground-truth factor values of images, -1 where a value is unknown: (…) → (…, factors)."""
+        """Return the factor values of images, -1 where a value is unknown: (…) → (…, factors)."""
 
     @abstractmethod
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
-        """The images that show these factor values: (…, factors) → (…).
+        """Return images with these factor values: (…, factors) → (…).
 
-        Where several images show the same values the generator picks one of them; without it, the first.
+        Of several images with the same values, the generator samples one; without it, the first is returned.
         """
 
     @abstractmethod
     def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
-        """Images drawn at random among those whose factor number `factor` has the given values: (…) → (…)."""
+        """Return random images among those whose factor number `factor` has the given values: (…) → (…)."""
 
     def sample(self, generator: np.random.Generator, count: int | tuple[int, ...]) -> Indices:
-        """Images drawn uniformly, with replacement."""
+        """Return images sampled uniformly, with replacement."""
         return generator.integers(self.size, size=count, dtype=np.int64)
 
     def content(self) -> bytes:
-        """All factors of all images, for a checksum."""
+        """Return all factors of all images, for a checksum."""
         return repr(self.factors).encode() + self.factors_of(np.arange(self.size)).tobytes()
 
     def position(self, name: str) -> int:
-        """The number of the factor called `name`."""
+        """Return the number of the factor called `name`."""
         if name not in self.names:
             raise UserError(f"no factor {name!r} here; the factors are: {', '.join(self.names) or 'none'}")
         return self.names.index(name)
@@ -108,10 +139,22 @@ class FactorSpace(ABC):
 
 @dataclass(frozen=True)
 class FactorGrid(FactorSpace):
-    """Every combination of the factor values, the last factor turning fastest.
+    """Every combination of the factor values; the last factor varies fastest.
 
-    `hidden` factors change the image but are no ground truth (SmallNORB's instance): they turn faster still, take
-    part in the numbering, and are drawn at random where only the ground truth is given.
+    Parameters
+    ----------
+    factors
+        The ground-truth factors.
+    hidden
+        Factors that change the image but are not ground truth (SmallNORB's instance). They vary faster still, count in
+        the numbering, and are sampled where only the ground truth is given.
+
+    Examples
+    --------
+    >>> from lddr.data.factors import Factor, FactorGrid
+    >>> grid = FactorGrid((Factor("shape", 3), Factor("x", 32)))
+    >>> grid.size, grid.factors_of(33).tolist()
+    (96, [1, 1])
     """
 
     factors: tuple[Factor, ...]
@@ -130,15 +173,15 @@ class FactorGrid(FactorSpace):
         return prod(self.all_sizes)
 
     def values_of(self, indices: ArrayLike) -> Indices:
-        """The values of all factors, the hidden ones last: (…) → (…, factors + hidden)."""
+        """Return the values of all factors, the hidden ones last: (…) → (…, factors + hidden)."""
         try:
             columns = np.unravel_index(np.asarray(indices), self.all_sizes)
-        except (TypeError, ValueError):  # say what is wrong with the numbers, or bear with an empty list
+        except (TypeError, ValueError):  # report what is wrong with the numbers, or accept an empty list
             columns = np.unravel_index(whole_numbers(indices, self.size, "image"), self.all_sizes)
         return np.stack(columns, axis=-1)
 
     def number_of(self, values: ArrayLike) -> Indices:
-        """The image number of the values of all factors, the hidden ones last: (…, factors + hidden) → (…)."""
+        """Return the image with these values of all factors, the hidden ones last: (…, factors + hidden) → (…)."""
         columns = _checked_columns(values, (*self.factors, *self.hidden))
         return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(columns, -1, 0)), self.all_sizes), np.int64)
 
@@ -147,8 +190,10 @@ class FactorGrid(FactorSpace):
 
     def indices_of(self, factors: ArrayLike, generator: np.random.Generator | None = None) -> Indices:
         columns = _checked_columns(factors, self.factors)
-        shape = columns.shape[:-1]
-        hidden = np.zeros((*shape, len(self.hidden)), np.int64) if generator is None else self._hidden(generator, shape)
+        hidden = np.zeros((*columns.shape[:-1], len(self.hidden)), np.int64)
+        if generator is not None:
+            for place, factor in enumerate(self.hidden):
+                hidden[..., place] = generator.integers(factor.size, size=hidden.shape[:-1], dtype=np.int64)
         return self.number_of(np.concatenate([columns, hidden], axis=-1))
 
     def sample_with(self, generator: np.random.Generator, factor: int, values: ArrayLike) -> Indices:
@@ -157,16 +202,26 @@ class FactorGrid(FactorSpace):
         drawn[..., factor] = wanted
         return self.number_of(drawn)
 
-    def _hidden(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Indices:
-        columns = [generator.integers(factor.size, size=shape, dtype=np.int64) for factor in self.hidden]
-        return np.stack(columns, axis=-1) if columns else np.zeros((*shape, 0), np.int64)
-
 
 class FactorTable(FactorSpace):
-    """Images with a table of factor values, a row each: any of the combinations, in any order, or no factors at all.
+    """Images with a table of factor values: any of the combinations, in any order, or no factors at all.
 
-    A value of -1 is unknown. Images are sampled whether their factors are known or not; an image with an unknown value
-    is never among those that show given values.
+    Images are sampled whether their factors are known or not; an image with an unknown value is never among those with
+    given values.
+
+    Parameters
+    ----------
+    factors
+        The ground-truth factors.
+    rows
+        The values of each image, -1 where unknown: (images, factors).
+
+    Examples
+    --------
+    >>> from lddr.data.factors import Factor, FactorTable
+    >>> table = FactorTable([Factor("shape", 2)], [[0], [1], [-1]])
+    >>> table.indices_of([[1]]), table.num_labelled
+    (array([1]), 2)
     """
 
     def __init__(self, factors: Sequence[Factor], rows: ArrayLike) -> None:
@@ -190,11 +245,11 @@ class FactorTable(FactorSpace):
         return np.flatnonzero(self.known.any(axis=1))
 
     def fully_labelled(self) -> Indices:
-        """The images with all factors known."""
+        """Return the images with all factors known."""
         return np.flatnonzero(self.known.all(axis=1))
 
     def subset(self, images: Indices) -> "FactorTable":
-        """The same factors of some of the images, numbered anew in the given order."""
+        """Return the factors of some of the images, renumbered in the given order."""
         return FactorTable(self.factors, self.rows[images])
 
     def __str__(self) -> str:
@@ -227,7 +282,7 @@ class FactorTable(FactorSpace):
 
 
 def _pick(generator: np.random.Generator | None, keys: Indices, wanted: Indices) -> Indices:
-    """For each wanted key, the position of one of its equals in `keys` (the first without a generator), or -1."""
+    """Return for each wanted key the position of an equal one in `keys` (the first without a generator), or -1."""
     order = np.argsort(keys, kind="stable")
     first, last = (np.searchsorted(keys[order], wanted, side=side) for side in ("left", "right"))
     found = first < last
@@ -245,7 +300,7 @@ def _checked_columns(values: ArrayLike, factors: tuple[Factor, ...], lowest: int
 
 
 def whole_numbers(numbers: ArrayLike, limit: int, name: str, lowest: int = 0) -> Indices:
-    """These numbers as they are, unless one of them is no integer or not in lowest … limit - 1."""
+    """Return these numbers; refuse any that is not an integer in lowest … limit - 1."""
     array = np.asarray(numbers)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{name} numbers must be integers, not {array.dtype}")

@@ -102,8 +102,13 @@ class ArrayDataset(Dataset):
         size = allowed_size(resolution or within(as_resolution(height, width)))
         wanted = Preparation.of((*size, channels_of(channels == 1, background)), fit, background)
         preparation = wanted.seeing(pictures_of(array))
-        mapping = _mapping(array)
-        rows = _copied(array, preparation) if mapping is None else _in_file(array, mapping, preparation)
+        rows: NDArray | MappedImages
+        if (mapping := _mapping(array)) is not None:
+            rows = _in_file(array, mapping, preparation)
+        else:
+            rows = np.empty((count, *preparation.shape), np.uint8)
+            for first, part in _parts(array):
+                rows[first : first + len(part)] = preparation.of_images(as_bytes(part))
         self._keep(rows, preparation, [(width, height)], space)
 
     @classmethod
@@ -164,13 +169,6 @@ def _parts(array: NDArray) -> Iterator[tuple[int, NDArray]]:
     step = max(1, PART_BYTES // max(1, array[0].size * 8))
     for first in range(0, len(array), step):
         yield first, array[first : first + step]
-
-
-def _copied(array: NDArray, preparation: Preparation) -> NDArray[np.uint8]:
-    rows = np.empty((len(array), *preparation.shape), np.uint8)
-    for first, part in _parts(array):
-        rows[first : first + len(part)] = preparation.of_images(as_bytes(part))
-    return rows
 
 
 def _mapping(array: Any) -> np.memmap | None:
@@ -265,40 +263,27 @@ class Items:
                 advance(len(numbers))
 
 
-class ReadOnce:
-    """The items of an iterable, kept in memory as a map-style dataset."""
-
-    def __init__(self, iterable: Iterable[Any], quiet: bool = False) -> None:
-        self._bytes, self._labels = bytearray(), list[Any]()
-        self._shape: tuple[int, int, int] | None = None
-        begun = due = perf_counter()
-        for item in _single_items(iterable):
-            image, labels = _split_item(item)
-            self._append(_pixels(image))
-            self._labels.append(labels)
-            if (now := perf_counter()) > due + LONG and not quiet:
-                due = now
-                say(f"reading images: {len(self):,} after {now - begun:.0f} s")
-
-    def _append(self, pixels: Bytes) -> None:
-        self._shape = self._shape or pixels.shape
-        if pixels.shape != self._shape:
-            sizes = " and ".join("x".join(map(str, shape)) for shape in (self._shape, pixels.shape))
+def _read_once(iterable: Iterable[Any], quiet: bool) -> list[Any]:
+    """Return the items of an iterable, their images as bytes of one shape."""
+    items: list[Any] = []
+    shape: tuple[int, ...] | None = None
+    begun = due = perf_counter()
+    for item in _single_items(iterable):
+        image, labels = _split_item(item)
+        pixels = np.array(_pixels(image))  # a copy: some iterables reuse the memory of an image for the next
+        shape = shape or pixels.shape
+        if pixels.shape != shape:
+            sizes = " and ".join("x".join(map(str, each)) for each in (shape, pixels.shape))
             raise UserError(f"images of an iterable must have one shape, not {sizes}; resize them, or give a Dataset")
-        if len(self._bytes) + pixels.nbytes > MOST_OF_ITERABLE:
+        if (len(items) + 1) * pixels.nbytes > MOST_OF_ITERABLE:
             most = f"{MOST_OF_ITERABLE / 1e9:.1f} GB"
             cure = "give a map-style Dataset, a memory map, or the path of a folder or an .npy file instead"
             raise UserError(f"an iterable may have {most} of images in bytes, this one has more; {cure}")
-        self._bytes += np.ascontiguousarray(pixels).data
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def __getitem__(self, number: int) -> Any:
-        size = len(self._bytes) // len(self)
-        pixels = np.frombuffer(self._bytes, np.uint8, size, number * size).reshape(self._shape)
-        labels = self._labels[number]
-        return {"image": pixels} | labels if isinstance(labels, dict) else (pixels, *labels)
+        items.append({"image": pixels} | labels if isinstance(labels, dict) else (pixels, *labels))
+        if (now := perf_counter()) > due + LONG and not quiet:
+            due = now
+            say(f"reading images: {len(items):,} after {now - begun:.0f} s")
+    return items
 
 
 def as_items(given: Any, quiet: bool = False) -> Items | None:
@@ -306,19 +291,20 @@ def as_items(given: Any, quiet: bool = False) -> Items | None:
     is_array = any(hasattr(given, name) for name in ("__array__", "__array_interface__", "__dlpack__"))
     if is_array or isinstance(given, str | bytes | Mapping | list | tuple):
         return None
-    tell = (lambda sentence: None) if quiet else say
     if _is_map_style(given):
         return Items(given, quiet)
     if _is_map_style(getattr(given, "dataset", None)):
-        tell(
-            "only the dataset of this DataLoader is used: lddr draws its own batches, so that runs resume exactly, "
-            "and ignores the loader's batch_size, shuffle, sampler and collate_fn (give a Subset for some images)"
-        )
+        if not quiet:
+            say(
+                "only the dataset of this DataLoader is used: lddr draws its own batches, so that runs resume exactly, "
+                "and ignores the loader's batch_size, shuffle, sampler and collate_fn (give a Subset for some images)"
+            )
         return Items(given.dataset, quiet)
     if not hasattr(given, "__iter__"):
         return None
-    tell("these images are read once and kept in memory; to resume a run, give the same images in the same order")
-    return Items(ReadOnce(given, quiet), quiet)
+    if not quiet:
+        say("these images are read once and kept in memory; to resume a run, give the same images in the same order")
+    return Items(_read_once(given, quiet), quiet)
 
 
 def _is_map_style(given: Any) -> bool:
@@ -367,23 +353,28 @@ def _single_items(iterable: Iterable[Any]) -> Iterator[Any]:
         images = as_array(image)
         if is_batch is None:
             is_batch = images.ndim == 4 or (images.ndim == 3 and arrangement((1, *images.shape)) is None)
+        for i, one in enumerate(images) if is_batch else ():
+            if isinstance(labels, Mapping):
+                yield {"image": one} | {name: value[i] for name, value in labels.items()}
+            else:
+                yield one, *(value[i] for value in labels)
         if not is_batch:
             yield item
-        elif isinstance(labels, Mapping):
-            yield from (
-                {"image": one} | {name: value[i] for name, value in labels.items()} for i, one in enumerate(images)
-            )
-        else:
-            yield from ((one, *(value[i] for value in labels)) for i, one in enumerate(images))
 
 
 def _append_labels(columns: dict[str, list[Any]], number: int, labels: Any) -> None:
     """Add the labels of one item to the columns of all items before it."""
-    if isinstance(labels, Mapping):
-        named = {name: value for key, values in labels.items() for name, value in _single_labels(str(key), values)}
-    else:
-        values = [value for each in labels for _, value in _single_labels(LABEL, each)]
-        named = {LABEL if len(values) == 1 else f"factor {place}": value for place, value in enumerate(values)}
+    is_named = isinstance(labels, Mapping)
+    named: dict[str, Any] = {}
+    for key, values in labels.items() if is_named else [(LABEL, each) for each in labels]:
+        array = as_array(values)
+        if array.ndim > 1:
+            raise UserError(f"{key} has the shape {array.shape}; labels are numbers, words or vectors of them")
+        for place, value in enumerate(np.atleast_1d(array).tolist()):
+            name = (str(key) if array.ndim == 0 else f"{key} {place}") if is_named else f"factor {len(named)}"
+            named[name] = value
+    if not is_named and len(named) == 1:
+        named = {LABEL: named["factor 0"]}
     if number == 0:
         columns |= {name: [] for name in named}
     if not named or named.keys() != columns.keys():
@@ -392,13 +383,3 @@ def _append_labels(columns: dict[str, list[Any]], number: int, labels: Any) -> N
         )
     for name, value in named.items():
         columns[name].append(value)
-
-
-def _single_labels(name: str, values: Any) -> list[tuple[str, Any]]:
-    """Return one label, or those of a vector, with their names."""
-    array = as_array(values)
-    if array.ndim == 0:
-        return [(name, array.item())]
-    if array.ndim > 1:
-        raise UserError(f"{name} has the shape {array.shape}; labels are numbers, words or vectors of them")
-    return [(f"{name} {place}", value) for place, value in enumerate(array.tolist())]

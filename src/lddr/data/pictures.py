@@ -7,14 +7,14 @@ import math
 import os
 import re
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import compress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -283,8 +283,9 @@ class OwnImages(Dataset):
         self.name = self.title = path.resolve().stem
         size = asked or height_and_width(USUAL_SIDES[-1] if is_legacy else natural_size(found.sizes))
         wanted = Preparation.of((*size, channels_of(found.is_grey, background)), fit, background)
-        self.preparation = wanted if wanted.background else wanted.on(found.background(self.name))
-        self.rows = found.converted(self.name, self.preparation)
+        cache = f"own-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}"
+        self.preparation = wanted if wanted.background else wanted.on(_background(found, cache))
+        self.rows = _converted(found, cache, self.preparation)
         self.reading = self.preparation.describe(len(self.rows), found.sizes)
         self.space = factor_table(found.columns(), len(self.rows))
         self.file_names = found.names if isinstance(found, PictureFolder) else ()
@@ -297,11 +298,32 @@ class OwnImages(Dataset):
         return content_of(self.space, self.rows.checksum())
 
 
+def _background(source: "PictureFolder | ArrayFile", cache: str) -> str | None:
+    """Return the colour that shows all pictures best, None if none is transparent; it is kept in the cache."""
+    if not source.may_be_transparent:
+        return None
+
+    def choice() -> Iterator[Rows]:
+        yield np.array([[BACKGROUNDS.index(background_for(source.brightness()))]], np.uint8)
+
+    kept = converted(f"{cache}-background", source.files, VERSION, (1, 1), choice)
+    return BACKGROUNDS[int(kept.take([0])[0, 0]) % len(BACKGROUNDS)]
+
+
+def _converted(source: "PictureFolder | ArrayFile", cache: str, preparation: Preparation) -> MappedImages:
+    """Return all pictures, prepared once and kept in the cache."""
+    how = (VERSION, preparation.fit, preparation.background, preparation.padding)
+    version = LEGACY_VERSION if preparation.fit is None else how
+    name, shape = f"{cache}-{'x'.join(map(str, preparation.shape))}", (source.count, *preparation.shape)
+    return converted(name, source.files, version, shape, lambda: source.chunks(preparation))
+
+
 def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile":
     """Return the pictures at a path, with nothing but headers read."""
     if not os.path.exists(path):  # noqa: PTH110 (takes any name)
         raise UserError(
-            f"{path} does not exist; give a folder of images, an .npz or .npy file, or a name of lddr data list"
+            f"{os.path.abspath(path)} does not exist; "  # noqa: PTH100
+            "give a folder of images, an .npz or .npy file, or a name of lddr data list"
         )
     if path.is_dir():
         return PictureFolder(path, is_legacy)
@@ -310,70 +332,25 @@ def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile
     return ArrayFile(path)
 
 
-class Source(ABC):
-    """Pictures in files, before anything but their headers is read."""
-
-    files: list[Path]
-    sizes: list[tuple[int, int]]  # width and height of every picture, or of all
-    count: int
-    is_grey: bool
-    may_be_transparent: bool
-
-    @abstractmethod
-    def brightness(self) -> Iterator[float | None]:
-        """Yield the visible brightness of every picture with transparent parts."""
-
-    @abstractmethod
-    def chunks(self, preparation: Preparation) -> Iterator[Rows]:
-        """Yield all pictures, a few at a time."""
-
-    @abstractmethod
-    def columns(self) -> Columns:
-        """Return the factors."""
-
-    def background(self, name: str) -> str | None:
-        """Return the colour that shows all of them best, None if none is transparent; it is kept in the cache."""
-        if not self.may_be_transparent:
-            return None
-
-        def choice() -> Iterator[Rows]:
-            yield np.array([[BACKGROUNDS.index(background_for(self.brightness()))]], np.uint8)
-
-        kept = converted(f"own-{_file_name(name)}-background", self.files, VERSION, (1, 1), choice)
-        return BACKGROUNDS[int(kept.take([0])[0, 0]) % len(BACKGROUNDS)]
-
-    def converted(self, name: str, preparation: Preparation) -> MappedImages:
-        """Return all pictures, prepared once and kept in the cache."""
-        how = (VERSION, preparation.fit, preparation.background, preparation.padding)
-        version = LEGACY_VERSION if preparation.fit is None else how
-        label = f"own-{_file_name(name)}-{'x'.join(map(str, preparation.shape))}"
-        return converted(label, self.files, version, (self.count, *preparation.shape), lambda: self.chunks(preparation))
-
-
-def _file_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
-
-
-class PictureFolder(Source):
-    """The pictures in a folder and below."""
+class PictureFolder:
+    """The pictures in a folder and below: their headers, and everything else when it is asked for."""
 
     def __init__(self, folder: Path, is_legacy: bool = False) -> None:
         self.folder, self.files = folder, _picture_files(folder, is_legacy)
         self.count = len(self.files)
         self.names = tuple(file.relative_to(folder).as_posix() for file in self.files)
         stamps = [(file.lstat().st_mtime_ns, file.lstat().st_size) for file in self.files]
-        headers = _headers(tuple(self.files), tuple(stamps))
-        self.sizes = [header.size for header in headers]
-        self.is_grey = all(header.is_grey for header in headers)
-        pairs = zip(self.files, headers, strict=True)
-        self._transparent = [file for file, header in pairs if header.may_be_transparent]
-        self.may_be_transparent = bool(self._transparent)
+        self.sizes, are_grey, may_be_transparent = zip(*_headers(tuple(self.files), tuple(stamps)), strict=True)
+        self.is_grey, self.may_be_transparent = all(are_grey), any(may_be_transparent)
+        self._transparent = list(compress(self.files, may_be_transparent))
 
     def brightness(self) -> Iterator[float | None]:
+        """Yield the visible brightness of every picture with transparent parts."""
         with _workers() as pool:
             yield from pool.map(partial(_opened, use=visible_brightness), self._transparent)
 
     def chunks(self, preparation: Preparation) -> Iterator[Rows]:
+        """Yield all prepared pictures, a few at a time."""
         with _workers() as pool:
             for first in range(0, self.count, DECODED_AT_ONCE):
                 part = self.files[first : first + DECODED_AT_ONCE]
@@ -383,8 +360,8 @@ class PictureFolder(Source):
         return columns_of_csv(self.folder / "factors.csv", list(self.names))
 
 
-class ArrayFile(Source):
-    """The array `images` of an .npz file, or the one of an .npy file."""
+class ArrayFile:
+    """The array `images` of an .npz file, or the one of an .npy file; the same attributes as a `PictureFolder`."""
 
     def __init__(self, path: Path) -> None:
         self.files = [path]
@@ -395,7 +372,7 @@ class ArrayFile(Source):
             raise UserError(f"{self._stored.key!r} in {path} has the shape {self._stored.shape}; save it as {form}")
         channels, self._arranged = found
         self.count, self.is_grey, self.may_be_transparent = self._stored.shape[0], channels == 1, channels == 4
-        self.sizes = [size_of(self._stored.shape)]
+        self.sizes = (size_of(self._stored.shape),)
 
     def brightness(self) -> Iterator[float | None]:
         for images in self._images():
@@ -425,28 +402,23 @@ def prepared(paths: Iterable[str | Path], preparation: Preparation) -> Bytes:
         return np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), files)))
 
 
-class PictureHeader(NamedTuple):
-    """What is known about a picture before it is decoded."""
-
-    size: tuple[int, int]  # width and height after rotation
-    is_grey: bool
-    may_be_transparent: bool
-
-
 @lru_cache(maxsize=2)
-def _headers(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> list[PictureHeader]:
-    """Read the headers once as long as the files do not change: first for the size, then for the dataset."""
+def _headers(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], bool, bool]]:
+    """Return size, whether it is grey and whether it may be transparent, for each picture.
+
+    The headers are read once as long as the files do not change: first for the size, then for the dataset.
+    """
     with _workers() as pool:
         return list(pool.map(partial(_opened, use=_header), files))
 
 
-def _header(picture: Image.Image) -> PictureHeader:
+def _header(picture: Image.Image) -> tuple[tuple[int, int], bool, bool]:
     size = picture.size
     if picture.format != "PNG" or "exif" in picture.info:  # PNGs may have EXIF behind the pixels: not decoded for that
         with suppress(Exception):
             if picture.getexif().get(ExifTags.Base.Orientation, 1) in (5, 6, 7, 8):
                 size = picture.size[::-1]
-    return PictureHeader(size, picture.mode in GREY_MODES, picture.has_transparency_data)
+    return size, picture.mode in GREY_MODES, picture.has_transparency_data
 
 
 def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:

@@ -21,7 +21,7 @@ class Row(NamedTuple):
 
 
 def factor_sheet(dataset: Dataset, seed: int = 0, cell: int = 64) -> Image.Image:
-    """Each factor varied around one random image, then random images; `cell` pixels to an image."""
+    """Draw each factor varied around one random image, then random images; each is `cell` pixels wide."""
     generator = stream(seed, "sheet")
     base = _base(dataset.space, generator)
     rows = [_varied(dataset, base, factor, generator) for factor in range(len(dataset.space.factors))]
@@ -30,7 +30,7 @@ def factor_sheet(dataset: Dataset, seed: int = 0, cell: int = 64) -> Image.Image
 
 
 def overview(chosen: Sequence[Dataset], seed: int = 0, cell: int = 64) -> Image.Image:
-    """A row of random images for each of the datasets."""
+    """Draw a row of random images for each dataset."""
     generator = stream(seed, "overview")
     return _paste([_random(dataset.name, dataset, generator) for dataset in chosen], cell)
 
@@ -40,7 +40,7 @@ def _random(title: str, dataset: Dataset, generator: np.random.Generator) -> Row
 
 
 def _varied(dataset: Dataset, base: Indices, factor: int, generator: np.random.Generator) -> Row:
-    """Images with up to COLUMNS values of one factor, otherwise like `base`; a gap where no image has the value."""
+    """Return images with up to COLUMNS values of one factor, otherwise like `base`; a gap where no image has it."""
     space = dataset.space
     values = np.unique(np.linspace(0, space.sizes[factor] - 1, COLUMNS).round().astype(np.int64))
     wanted = np.repeat(space.factors_of(base)[np.newaxis], len(values), axis=0)
@@ -51,14 +51,14 @@ def _varied(dataset: Dataset, base: Indices, factor: int, generator: np.random.G
 
 
 def _base(space: FactorSpace, generator: np.random.Generator) -> Indices:
-    """A random image, one with all factors labelled where only some have them."""
+    """Return a random image, with all factors labelled if only some have them."""
     if isinstance(space, FactorTable) and not space.is_complete and len(whole := space.fully_labelled()):
         return generator.choice(whole)
     return space.sample(generator, 1)[0]
 
 
 def _like(space: FactorSpace, factors: Indices, fixed: int) -> int | None:
-    """The image with these factors, or the most similar one that has the fixed factor's value; None if none has."""
+    """Return the image with these factors, or the most similar one with the fixed factor's value; None without one."""
     try:
         return int(space.indices_of(factors))
     except UserError:
@@ -83,6 +83,6 @@ def _paste(rows: Sequence[Row], cell: int) -> Image.Image:
 
 
 def as_picture(image: Images, size: int) -> Image.Image:
-    """One (height, width, channels) image as an RGB picture, `size` pixels wide, its own pixels kept sharp."""
+    """Return one image (height, width, channels) as an RGB picture, `size` pixels wide, with sharp pixels."""
     channels = np.broadcast_to(image, (*image.shape[:2], 3))
     return Image.fromarray(np.ascontiguousarray(channels)).resize((size, size), Image.Resampling.NEAREST)

@@ -1,4 +1,4 @@
-"""Datasets of lddr as PyTorch wants them."""
+"""Datasets of lddr for PyTorch's `DataLoader`."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class TorchDataset(data.Dataset[Item]):
         return torch.from_numpy(as_floats(image).transpose(2, 0, 1).copy()), torch.from_numpy(factors)
 
     def __getitems__(self, indices: Sequence[int]) -> list[Item]:
-        """A batch at once, which a `DataLoader` asks for."""
+        """Return a batch at once, for a `DataLoader`."""
         images, factors = self.dataset[indices]
         floats = torch.from_numpy(as_floats(images).transpose(0, 3, 1, 2).copy())
         return list(zip(floats, torch.from_numpy(factors), strict=True))

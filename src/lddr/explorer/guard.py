@@ -1,4 +1,4 @@
-"""The explorer's address, and who may use it: host names, origins and an optional password."""
+"""The explorer's address, and which requests it answers: host names, origins and an optional password."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lddr.errors import UserError
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-FREE_TRIES, WAIT, FORGOTTEN = (
-    10,
-    60.0,
-    600.0,
-)  # wrong passwords, then seconds between two tries, and until all is forgot
+FREE_TRIES, WAIT = 10, 60.0  # wrong passwords, then seconds between two tries
 HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][:/@\\\s]+))(?::[0-9]{1,5})?")  # [IPv6] or a name, and optionally a port
 HEADERS = {
     "content-security-policy": "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
@@ -36,7 +32,7 @@ HEADERS = {
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether the address can be reached from this machine only."""
+    """Return whether only this machine can reach the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -76,7 +72,7 @@ class Password:
         self._wrong: dict[str, tuple[int, float]] = {}  # by client: number of wrong passwords, time of the last
 
     def is_known(self, authorization: str, client: str) -> bool:
-        """Check the password; return False without a look at it while the client has to wait."""
+        """Check the password; while the client has to wait, return False without checking."""
         if not authorization or self.wait(client):
             return False
         scheme, _, credentials = authorization.partition(" ")
@@ -85,9 +81,10 @@ class Password:
         except ValueError:
             given = b""
         is_right = secrets.compare_digest(given, self._secret) and scheme.lower() == "basic"
-        if not is_right:
-            tries, last = self._wrong.get(client, (0, 0.0))
-            self._wrong[client] = (1 if self._clock() - last > FORGOTTEN else tries + 1, self._clock())
+        if is_right:
+            self._wrong.pop(client, None)
+        else:
+            self._wrong[client] = (self._wrong.get(client, (0, 0.0))[0] + 1, self._clock())
         return is_right
 
     def wait(self, client: str) -> int:
@@ -118,7 +115,7 @@ class Guard:
     def _refusal(self, headers: Headers, client: str) -> JSONResponse | None:
         host, origin = headers.get("host", ""), headers.get("origin")
         if not self._is_ours(host):
-            return _refused(400, "this server is called by another name; open it by its address")
+            return _refused(400, "this server does not answer to that name; open it by its address")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
             return _refused(403, "this page belongs to another site")
         if self._password is None or self._password.is_known(given := headers.get("authorization", ""), client):

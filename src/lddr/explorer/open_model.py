@@ -21,6 +21,7 @@ from lddr.data.pictures import pictures_among
 from lddr.errors import UserError
 from lddr.explorer.runs import GoneError, known_information
 from lddr.latents.latent import Posterior
+from lddr.report.traversals import evenly_spaced, most_changed
 from lddr.runs.folder import RunFolder
 from lddr.runs.information import Information
 from lddr.trained import Trained
@@ -28,6 +29,7 @@ from lddr.training.batches import as_tensor
 
 MOST_MODELS = 8  # cached in memory
 KL_IMAGES = 64  # images over which the KL of each latent is averaged
+START_IMAGES = 16  # images among which the first one to show is chosen
 INACTIVE_KL = 0.05  # nats: a latent with a smaller KL is inactive
 LARGEST_CODE = 100.0  # values of latents beyond this are a mistake
 MOST_LABELS = 1000  # values of a factor that get a label
@@ -53,12 +55,19 @@ def _load(folder: Path, device: str, stamp: tuple[int, ...]) -> "OpenModel":
     try:
         dataset = images_of(RunFolder(folder))
         if dataset.image_shape != trained.image_shape:
-            raise UserError(f"the model knows images {trained.image_shape}, these are {dataset.image_shape}")
+            raise UserError(f"the model takes images {trained.image_shape}, these are {dataset.image_shape}")
     except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
         return OpenModel(trained, None, str(error))
-    posterior = _posterior(trained, dataset.images(dataset.space.sample(stream(0, "explorer"), KL_IMAGES)))
-    varies = (posterior.mean != posterior.mean[0]).any(0).tolist()  # the KL of quantised latents does not show it
-    return OpenModel(trained, dataset, None, posterior.kl.mean(0).tolist(), varies)
+    chosen = dataset.space.sample(stream(0, "explorer"), KL_IMAGES)
+    images = dataset.images(chosen)
+    posterior = _posterior(trained, images)
+    kl, varies = (
+        posterior.kl.mean(0),
+        (posterior.mean != posterior.mean[0]).any(0),
+    )  # the KL of quantised latents is fixed
+    active = ((kl >= INACTIVE_KL) & varies).tolist()
+    start = most_changed(trained, np.flatnonzero(active).tolist(), images[:START_IMAGES])
+    return OpenModel(trained, dataset, None, kl.tolist(), active, int(chosen[start]))
 
 
 def images_of(run: RunFolder) -> Dataset:
@@ -71,7 +80,7 @@ def images_of(run: RunFolder) -> Dataset:
         found = list(islice((file for _, folders, files in os.walk(path) for file in (*folders, *files)), most + 1))
         pictures = pictures_among(map(Path, found), is_legacy=run.config.fit is None)
         if len(found) > most or len(pictures) > seen:
-            raise UserError(f"{path} holds more than the {seen:,} images of this run; put it back as it was")
+            raise UserError(f"{path} holds more than the {seen:,} images of this run; restore the folder as it was")
     return run.dataset
 
 
@@ -83,7 +92,8 @@ class OpenModel:
     dataset: Dataset | None
     problem: str | None
     kl: list[float] | None = None  # mean over some of the images
-    varies: list[bool] | None = None  # whether the latent's code varies over these images
+    active: list[bool] | None = None
+    start: int | None = None  # the image that changes most when its latents are traversed
 
     def description(self) -> dict[str, Any]:
         """Return everything the page needs to draw the controls; the most informative latents come first."""
@@ -93,7 +103,7 @@ class OpenModel:
             known = None
         latents = [self._about(number, known) for number in range(self.trained.num_latents)]
         latents.sort(key=lambda latent: (not latent["active"], -(latent["share"] or 0), -(latent["kl"] or 0)))
-        about = {"latents": latents, "problem": self.problem, "unnamed": unnamed}
+        about = {"latents": latents, "problem": self.problem, "unnamed": unnamed, "start": self.start}
         return about | {"dataset": _about_dataset(self.dataset) if self.dataset else None}
 
     def encode(self, choice: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +135,7 @@ class OpenModel:
             raise UserError("give the number of a latent, and from 2 to 100 pictures")
         moved = self.trained.values_of(latent)
         if count is not None:
-            moved = moved[np.linspace(0, len(moved) - 1, min(count, len(moved))).round().astype(int)]
+            moved = moved[evenly_spaced(len(moved), count)]
         codes = np.repeat(code[np.newaxis], len(moved), axis=0)
         codes[:, latent] = moved
         return _side_by_side(_as_pixels(self.trained.decode(codes)))
@@ -144,7 +154,7 @@ class OpenModel:
         if self.trained.num_latents != 2 or len(space.factors) < 2:
             raise UserError("a latent space is drawn for models with two latents and two factors or more")
         pair = sorted(np.argsort(space.sizes, kind="stable")[-2:].tolist())
-        lines = [np.unique(np.linspace(0, space.sizes[factor] - 1, LINES).round().astype(np.int64)) for factor in pair]
+        lines = [evenly_spaced(space.sizes[factor], LINES) for factor in pair]
         wanted = np.zeros((len(lines[0]), len(lines[1]), len(space.factors)), np.int64)
         wanted[..., pair[0]], wanted[..., pair[1]] = np.meshgrid(*lines, indexing="ij")
         indices = space.indices_of(wanted)
@@ -177,8 +187,7 @@ class OpenModel:
     def _about(self, number: int, known: Information | None) -> dict[str, Any]:
         latent, kl = self.trained.vae.latent, self.kl and self.kl[number]
         factor, share = (known and known.label(number)) or (None, None)
-        is_active = self.kl is None or (self.kl[number] >= INACTIVE_KL and (not self.varies or self.varies[number]))
-        about: dict[str, Any] = {"number": number, "kl": kl, "active": is_active}
+        about: dict[str, Any] = {"number": number, "kl": kl, "active": self.active is None or self.active[number]}
         about |= {"factor": factor, "share": share, "values": self.trained.values_of(number).tolist()}
         about["shares"] = dict(zip(known.factors, known.shares[number].tolist(), strict=True)) if known else {}
         if not self.trained.is_discrete:

@@ -9,6 +9,7 @@ from typing import Any
 from lddr.errors import UserError
 from lddr.metrics.metric import UndefinedError
 from lddr.report.style import colour
+from lddr.runs.folder import is_shipped
 from lddr.runs.index import OWN, Run, list_runs, read_run
 from lddr.runs.information import Information, information_of
 from lddr.runs.tables import default_columns, known_columns
@@ -52,15 +53,16 @@ class Catalogue:
         """Return every value of every run, and the columns worth showing."""
         listed = self.listed()
         runs = list(listed.values())
-        shown = _worth_showing(runs)
+        shown, is_gallery = _worth_showing(runs), is_shipped(self.root)
         columns = [*shown, *(name for name in known_columns(runs) if name not in (*UNLISTED, *shown))]
         rows = [
             {"token": token, "name": run.name, "reason": self.without_root(run.reason)}
-            | {"values": [run.value(name) for name in columns]}
+            | {"values": [run.value(name) for name in columns], "about": run.files.about if is_gallery else ""}
             for token, run in listed.items()
         ]
         return {
             "root": self.root.resolve().name,
+            "gallery": is_gallery,
             "columns": [_column(name, runs, name in shown) for name in columns],
             "runs": rows,
             "colours": {model: colour(model) for model in sorted({str(run.value("model")) for run in runs})},

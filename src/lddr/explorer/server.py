@@ -60,7 +60,7 @@ def server(app: ASGIApp) -> "uvicorn.Server":
             ws="none",
             log_level="warning",
             server_header=False,
-            proxy_headers=False,  # otherwise any local process could send wrong passwords from any address
+            proxy_headers=False,  # otherwise a client could pretend to be another when it guesses passwords
             limit_concurrency=256,  # each connection takes a file descriptor of this process
             timeout_graceful_shutdown=2,
         )
@@ -143,7 +143,7 @@ def _traverse(model: "OpenModel", body: dict[str, Any] | bytes) -> "Pixels":
 def _use_one_thread() -> None:
     import torch
 
-    torch.set_num_threads(1)  # torch threads per worker: so that several users do not wait for each other
+    torch.set_num_threads(1)  # per worker, so that several users do not wait for each other
 
 
 def from_upload(content: bytes, preparation: Preparation) -> "Pixels":
@@ -156,7 +156,7 @@ def from_upload(content: bytes, preparation: Preparation) -> "Pixels":
     except UserError:
         raise
     except Exception as error:  # untrusted bytes
-        raise UserError("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file") from error
+        raise UserError("this file is not a readable picture; send a PNG, JPEG, WebP or BMP file") from error
 
 
 async def _body(request: Request) -> dict[str, Any] | bytes:
@@ -168,13 +168,13 @@ async def _body(request: Request) -> dict[str, Any] | bytes:
     async for part in request.stream():
         content += part
         if len(content) > LARGEST_BODY:
-            raise HTTPException(413, f"this is too much to send; {LARGEST_BODY / 1e6:g} MB are the limit")
+            raise HTTPException(413, f"this request is too large; the limit is {LARGEST_BODY / 1e6:g} MB")
     if kind in PICTURE_FORMATS:
         return bytes(content)
     try:
         return _fields(json.loads(content))
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "this is no JSON") from error
+        raise HTTPException(400, "this is not JSON") from error
 
 
 def _fields(body: Any) -> dict[str, Any]:
@@ -200,12 +200,12 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _gone(request: Request, error: Exception) -> Response:
-    return _message(408, "the request never ended")  # the client is gone
+    return _message(408, "the request was not completed")  # the client has disconnected
 
 
 def _broken(request: Request, error: Exception) -> Response:
     """Send one sentence to the page; the server prints the traceback on the terminal."""
-    return _message(500, f"the explorer could not do this ({type(error).__name__}); its terminal says more")
+    return _message(500, f"the explorer failed ({type(error).__name__}); see the traceback in its terminal")
 
 
 def _message(status: int, sentence: str) -> Response:

@@ -17,10 +17,14 @@ from torch import Tensor, nn
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import Latent, Posterior, Sample, Scale, bins, category_weights
+from lddr.latents.latent import Latent, NumCategories, NumLatents, Posterior, Sample, Scale, bins, category_weights
 from lddr.parts import latents
 from lddr.schedules import cosine
 from lddr.settings import Setting
+
+NoiseStart = Annotated[float, Setting("Scale of the Gumbel noise at the first step.", at_least=0)]
+NoiseEnd = Annotated[float, Setting("Scale of the Gumbel noise at the end of the training.", at_least=0)]
+Hard = Annotated[bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")]
 
 
 class CategoricalLatent(Latent):
@@ -42,12 +46,13 @@ class CategoricalLatent(Latent):
     ) -> None:
         super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
         self.num_categories = num_categories
-        self.hard, self.hard_codes, self.temperature = False, False, 1.0
+        self.hard, self.hard_codes = False, False
+        self.noise_start, self.noise_end, self.temperature = 1.0, 1.0, 1.0
         self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
 
     @property
     def category_values(self) -> Tensor:
-        """The number that stands for each category, in rising order: (categories,)."""
+        """The value of each category, in ascending order: (categories,)."""
         return self.positions
 
     def values(self) -> Tensor:
@@ -56,17 +61,20 @@ class CategoricalLatent(Latent):
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
         return losses.gumbel_noise((batch, self.num_latents, self.num_categories), generator, device=device)
 
+    def noise_scale(self, step: int, steps: int) -> float:
+        return cosine(self.noise_start, self.noise_end, step, steps)
+
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
         return bins(factors, space, self.num_categories)
 
     def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
-        """Cross-entropy of the first latents: -log q(the category of the label)."""
+        """Return the cross-entropy of the first latents: -log q(category of the label)."""
         assert isinstance(posterior, CategoricalPosterior)
         first = posterior.log_probabilities[:, : targets.shape[1]]  # (images, factors, categories)
         return -first.gather(2, targets.unsqueeze(2)).squeeze(2)
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
-        """Of the frequencies of the categories."""
+        """Return the cross-entropy of the frequencies of the categories."""
         frequencies = seen.bincount(minlength=self.num_categories).double() / len(seen)
         return -frequencies.log()[unseen]
 
@@ -92,15 +100,13 @@ class Categorical(CategoricalLatent):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 64,
         low: Annotated[float, Setting("Position of the first category.")] = -1.0,
         high: Annotated[float, Setting("Position of the last category.")] = 1.0,
-        noise_start: Annotated[float, Setting("Scale of the Gumbel noise at the first step.", at_least=0)] = 0.5,
-        noise_end: Annotated[float, Setting("Scale of the Gumbel noise at the end of the training.", at_least=0)] = 2.0,
-        hard: Annotated[
-            bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")
-        ] = False,
+        noise_start: NoiseStart = 0.5,
+        noise_end: NoiseEnd = 2.0,
+        hard: Hard = False,
         learn_positions: Annotated[
             bool, Setting("Let the positions, the same for all latents, train with the networks.")
         ] = False,
@@ -117,9 +123,6 @@ class Categorical(CategoricalLatent):
         else:
             self.register_buffer("positions", positions)
 
-    def noise_scale(self, step: int, steps: int) -> float:
-        return cosine(self.noise_start, self.noise_end, step, steps)
-
     @property
     def category_values(self) -> Tensor:
         return self.positions.sort().values if self.learn_positions else self.positions
@@ -129,7 +132,7 @@ class Categorical(CategoricalLatent):
 
 
 class CategoricalPosterior(Posterior):
-    """A probability for each category of each latent, and the value that stands for it."""
+    """A probability for each category of each latent, and the values of the categories."""
 
     def __init__(self, logits: Tensor, values: Tensor, latent: CategoricalLatent) -> None:
         self.logits, self.values, self.latent = logits, values, latent  # (batch, latents, categories), (categories,)
@@ -172,7 +175,7 @@ class CategoricalPosterior(Posterior):
         return Sample(self.input_of(weights), weights, unrounded=self.input_of(soft))
 
     def input_of(self, weights: Tensor) -> Tensor:
-        """One-hot or relaxed categories, (batch, latents, categories) → the decoder's input, (batch, width)."""
+        """Return the decoder's input (batch, width) of one-hot or relaxed categories (batch, latents, categories)."""
         return weights @ self.values
 
     def pair_kl(self) -> Tensor:
@@ -216,16 +219,14 @@ class OneHot(CategoricalLatent):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
-        noise_start: Annotated[float, Setting("Scale of the Gumbel noise at the first step.", at_least=0)] = 1.0,
-        noise_end: Annotated[float, Setting("Scale of the Gumbel noise at the end of the training.", at_least=0)] = 1.0,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 64,
+        noise_start: NoiseStart = 1.0,
+        noise_end: NoiseEnd = 1.0,
         temperature: Annotated[
             float, Setting("Temperature of the samples' softmax: low ones are nearly one-hot.", above=0)
         ] = 1.0,
-        hard: Annotated[
-            bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")
-        ] = False,
+        hard: Hard = False,
     ) -> None:
         super().__init__(num_latents, num_categories, num_categories, numbers_per_latent=num_categories)
         self.hard, self.hard_codes = hard, True
@@ -233,14 +234,11 @@ class OneHot(CategoricalLatent):
         self.prior_variance = losses.positions_variance(-1, 1, num_categories)
         self.register_buffer("positions", losses.positions(-1, 1, num_categories))
 
-    def noise_scale(self, step: int, steps: int) -> float:
-        return cosine(self.noise_start, self.noise_end, step, steps)
-
     def posterior(self, parameters: Tensor) -> OneHotPosterior:
         return OneHotPosterior(parameters, self.positions, self)
 
     def embed(self, codes: Tensor) -> Tensor:
-        """One-hot vectors; a code between two categories is a mixture of both."""
+        """Return one-hot vectors; a code between two categories is a mixture of both."""
         return category_weights(codes, self.num_categories).flatten(1)
 
 
@@ -272,9 +270,9 @@ class Codebook(CategoricalLatent):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 64,
-        sharpness: Annotated[float, Setting("What the squared distance to a value is multiplied with.", above=0)] = 1.0,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 64,
+        sharpness: Annotated[float, Setting("Inverse temperature on squared codebook distances.", above=0)] = 1.0,
     ) -> None:
         super().__init__(num_latents, num_categories, parameters_per_latent=1)
         self.sharpness, self.hard_codes = sharpness, True
@@ -291,6 +289,9 @@ class Codebook(CategoricalLatent):
     def posterior(self, parameters: Tensor) -> CategoricalPosterior:
         logits = -self.sharpness * (parameters - self.category_values).square()
         return CategoricalPosterior(logits, self.category_values, self)  # sorted again, for the order of gradients
+
+    def codebook_counts(self, counts: Tensor) -> Tensor:
+        return counts.sum(0)
 
     @property
     def discriminator_width(self) -> int:

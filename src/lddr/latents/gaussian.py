@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -11,9 +10,8 @@ from torch.nn.functional import binary_cross_entropy, binary_cross_entropy_with_
 
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
-from lddr.latents.latent import Latent, Posterior, Sample, Scale, normalised
+from lddr.latents.latent import Latent, NumLatents, Posterior, Sample, Scale, normalised
 from lddr.parts import latents
-from lddr.settings import Setting
 
 TRAVERSAL = 10  # values, from two standard deviations below the prior's mean to two above
 
@@ -36,7 +34,7 @@ class Gaussian(Latent):
     prior_variance = 1.0
     can_share = True
 
-    def __init__(self, num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10) -> None:
+    def __init__(self, num_latents: NumLatents = 10) -> None:
         super().__init__(num_latents, parameters_per_latent=2)  # mean and log variance
 
     def posterior(self, parameters: Tensor) -> GaussianPosterior:
@@ -52,14 +50,14 @@ class Gaussian(Latent):
         return normalised(factors, space)
 
     def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
-        """The first latents' means against labels in [0, 1]: BCE of their sigmoid, or squared error."""
+        """Return the errors of the first latents' means against labels in [0, 1]: BCE of their sigmoid, or squares."""
         predicted = posterior.mean[:, : targets.shape[1]]
         if loss == "bce":
             return binary_cross_entropy_with_logits(predicted, targets, reduction="none")
         return (predicted - targets) ** 2
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
-        """Of the mean label."""
+        """Return the errors of the mean label."""
         mean = seen.mean().expand_as(unseen)
         if loss == "bce":
             return binary_cross_entropy(mean, unseen, reduction="none")

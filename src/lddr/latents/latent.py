@@ -5,68 +5,111 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
 from lddr.data.factors import FactorSpace, Indices
+from lddr.settings import Setting
 
 Scale = float | Tensor  # of the noise
+NumLatents = Annotated[int, Setting("How many latents.", at_least=1)]
+NumCategories = Annotated[int, Setting("How many categories a latent has.", at_least=2)]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a batch's posteriors."""
+    """A sample of a batch's posteriors.
 
-    z: Tensor  # (batch, width): the input of the decoder
-    weights: Tensor | None = None  # (batch, latents, values): the one-hot or relaxed choice that z is made of, if any
-    unrounded: Tensor | None = None  # (batch, latents): z before quantisation, where latents quantise in training
+    Parameters
+    ----------
+    z
+        The input of the decoder, (batch, width).
+    weights
+        The one-hot or relaxed choice that z is made of, (batch, latents, values); None for continuous latents.
+    unrounded
+        z before quantisation, (batch, latents), where latents are quantised in training.
+    """
+
+    z: Tensor
+    weights: Tensor | None = None
+    unrounded: Tensor | None = None
 
 
 class Posterior(ABC):
-    """q(z | x) for a batch of images; it is computed from the outputs of an encoder by a `Latent`."""
+    """q(z | x) for a batch of images, which a `Latent` computes from the outputs of an encoder.
 
-    mean: Tensor  # (batch, latents): the codes, one number for each latent, which represents the image
-    variance: Tensor  # (batch, latents)
-    kl: Tensor  # (batch, latents): KL(posterior ‖ prior), in nats
-    parameters: Tensor  # (batch, latents, …): as users see it; discrete: the probability of every value
+    Attributes
+    ----------
+    mean
+        The codes that represent the images, (batch, latents).
+    variance
+        (batch, latents).
+    kl
+        KL(posterior ‖ prior) in nats, (batch, latents).
+    parameters
+        (batch, latents, …): of a discrete latent, the probability of every value.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> posterior = lddr.latents.Gaussian(num_latents=2)(torch.zeros(5, 4))
+    >>> posterior.mean.shape, posterior.sample().z.shape, posterior.mean_kl.item()
+    (torch.Size([5, 2]), torch.Size([5, 2]), 0.0)
+    """
+
+    mean: Tensor
+    variance: Tensor
+    kl: Tensor
+    parameters: Tensor
 
     @abstractmethod
     def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
-        """A differentiable sample, made of this noise (`Latent.noise`), or of fresh noise.
+        """Return a differentiable sample.
 
-        `scale` multiplies the noise. `hard` quantises to one of a discrete latent's values, with the gradient of the
-        sample before quantisation; None does what the latent does in training.
+        Parameters
+        ----------
+        noise
+            From `Latent.noise`; by default it is drawn from torch's global generator.
+        scale
+            Multiplies the noise.
+        hard
+            Quantise to one of a discrete latent's values, with the gradient of the sample before quantisation; None
+            does what the latent does in training.
+
+        Returns
+        -------
+        Sample
+            Its `z` is the decoder's input.
         """
 
     @abstractmethod
     def expected(self, hard: bool | None = None) -> Sample:
-        """What the decoder gets at test time, without noise; `hard` quantises discrete latents, or leaves them soft."""
+        """Return what the decoder gets at test time, without noise; `hard` overrides whether it is quantised."""
 
     def rsample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Tensor:
-        """The decoder's input of a `sample`: (batch, width)."""
+        """Return the decoder's input of a `sample`: (batch, width)."""
         return self.sample(noise, scale, hard).z
 
     def cross_log_density(self, sample: Sample) -> Tensor:
-        """For every pair of images b and c, log q(z_i of b | image c): (batch, batch, latents)."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no densities; its latent should say has_densities = False"
-        )
+        """Return log q(z_i of image b | image c) of all pairs: (batch, batch, latents)."""
+        raise NotImplementedError(f"{type(self).__name__} has no densities; set has_densities = False in its latent")
 
     def pair_kl(self) -> Tensor:
-        """KL(posterior of image i ‖ posterior of image i + batch / 2): (batch / 2, latents)."""
-        raise NotImplementedError(f"{type(self).__name__} has no KL of pairs; its latent should say can_share = False")
+        """Return KL(posterior of image i ‖ posterior of image i + batch / 2): (batch / 2, latents)."""
+        raise NotImplementedError(f"{type(self).__name__} has no KL of pairs; set can_share = False in its latent")
 
     def pooled(self, is_shared: Tensor, multiply: bool = False) -> Posterior:
-        """The same posteriors, but one for both images of a pair where `is_shared`, (batch / 2, latents).
+        """Return the same posteriors, but one for both images of a pair where `is_shared`, (batch / 2, latents).
 
         It is the average of both, or with `multiply` their normalised geometric mean.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no average; its latent should say can_share = False")
+        raise NotImplementedError(f"{type(self).__name__} has no average; set can_share = False in its latent")
 
     @property
     def categories(self) -> Tensor:
-        """The most probable value of each discrete latent, by number: (batch, latents)."""
+        """The most probable value of each discrete latent, by index: (batch, latents)."""
         return self.parameters.argmax(2)
 
     @cached_property
@@ -76,10 +119,26 @@ class Posterior(ABC):
 
 
 class Latent(nn.Module, ABC):
-    """A family of posteriors with its prior.
+    """A family of posteriors with its prior: a module from the outputs of an encoder to a `Posterior`.
 
-    An encoder must give `num_parameters` numbers for each image, and a decoder gets `width` of them. A latent may be
-    several numbers for the decoder (`embed`), but has one number in the codes.
+    A latent of your own needs `posterior`, `noise` and `values`. It may be several numbers for the decoder (`embed`),
+    but has one number in the codes.
+
+    Parameters
+    ----------
+    num_latents
+        Number of latents.
+    parameters_per_latent
+        Encoder outputs per latent; `num_parameters` is the total.
+    numbers_per_latent
+        Decoder inputs per latent; `width` is the total.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Gaussian(num_latents=3)  # mean and log variance of each
+    >>> latent.num_parameters, latent.width, latent(torch.zeros(5, 6)).mean.shape
+    (6, 3, torch.Size([5, 3]))
     """
 
     title = ""  # "Gaussian", say
@@ -100,21 +159,21 @@ class Latent(nn.Module, ABC):
 
     @property
     def num_parameters(self) -> int:
-        """How many numbers it needs from the encoder."""
+        """Encoder outputs for each image."""
         return self.num_latents * self.parameters_per_latent
 
     @property
     def width(self) -> int:
-        """How many numbers the decoder gets."""
+        """Decoder inputs for each image."""
         return self.num_latents * self.numbers_per_latent
 
     @property
     def discriminator_width(self) -> int:
-        """How many numbers of a sample a discriminator gets."""
+        """Discriminator inputs for each image."""
         return self.width
 
     def forward(self, outputs: Tensor) -> Posterior:
-        """Encoder outputs, (batch, num_parameters) → posterior."""
+        """Return the posterior of encoder outputs (batch, num_parameters)."""
         if outputs.shape[1:] != (self.num_parameters,):
             wanted = f"{self.num_parameters} outputs for each image ({type(self).__name__}.num_parameters)"
             raise ValueError(f"the encoder must give {wanted}, not a shape of {tuple(outputs.shape)}")
@@ -122,14 +181,14 @@ class Latent(nn.Module, ABC):
 
     @abstractmethod
     def posterior(self, parameters: Tensor) -> Posterior:
-        """(batch, latents, parameters_per_latent) → posterior."""
+        """Return the posterior of parameters (batch, latents, parameters_per_latent)."""
 
     @abstractmethod
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
-        """The noise that samples of this many posteriors need."""
+        """Return the noise that samples of this many posteriors need."""
 
     def noise_scale(self, step: int, steps: int) -> float:
-        """What the noise is multiplied with at a training step."""
+        """Return the scale of the noise at a training step."""
         return 1.0
 
     def initialise(self, generator: torch.Generator) -> None:
@@ -137,15 +196,15 @@ class Latent(nn.Module, ABC):
 
     @abstractmethod
     def values(self) -> Tensor:
-        """The values of a traversal, (latents, values); discrete: all there are, in rising order."""
+        """Return the values of a traversal, (latents, values); discrete: all there are, in ascending order."""
 
     def values_of(self, latent: int) -> Tensor:
-        """The values of a traversal of one latent, without those that are masked out: (values,)."""
+        """Return the values of a traversal of one latent, without masked ones: (values,)."""
         values = self.values()[latent].detach()
         return values[self.active[latent]] if self.is_discrete else values
 
     def embed(self, codes: Tensor) -> Tensor:
-        """The decoder's input for codes: (batch, latents) → (batch, width)."""
+        """Return the decoder's input for codes: (batch, latents) → (batch, width)."""
         return codes
 
     @property
@@ -154,7 +213,7 @@ class Latent(nn.Module, ABC):
         return -3 * self.prior_variance**0.5, 3 * self.prior_variance**0.5
 
     def losses(self, posterior: Posterior, sample: Sample) -> dict[str, Tensor]:
-        """Weighted losses of its own, by name, that are added to every objective."""
+        """Return its own weighted losses, by name, which are added to every objective."""
         return {}
 
     def after_step(self, posterior: Posterior, sample: Sample) -> None:
@@ -164,8 +223,12 @@ class Latent(nn.Module, ABC):
         """
 
     def discriminator_input(self, sample: Sample) -> Tensor:
-        """What a discriminator gets of a sample: (batch, latents, …), where all numbers of a latent stay together."""
+        """Return a discriminator's input: (batch, latents, …), where all numbers of a latent stay together."""
         return sample.z.unflatten(1, (self.num_latents, -1)) if self.numbers_per_latent > 1 else sample.z
+
+    def codebook_counts(self, counts: Tensor) -> Tensor | None:
+        """Return how often each entry of a shared codebook is used, from the counts (latents, values) of the values."""
+        return None
 
     # masks
 
@@ -175,7 +238,7 @@ class Latent(nn.Module, ABC):
             self.active.copy_(active_values(space, *self.active.shape))
 
     def cache_mask(self) -> None:
-        """Find out whether there is a mask before the module moves to a device that would have to be waited for."""
+        """Read whether there is a mask, before the module moves to a device for which the host would have to wait."""
         _ = self.is_discrete and self._is_masked
 
     @cached_property
@@ -190,35 +253,35 @@ class Latent(nn.Module, ABC):
     # supervision
 
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
-        """The targets of the first latents for labels of images: (images, factors)."""
+        """Return the targets of the first latents for labels of images: (images, factors)."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no targets")
 
     def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
-        """The supervised loss of every label: (images, factors)."""
+        """Return the supervised loss of every label: (images, factors)."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no errors")
 
     def risk(self, loss: str, posterior: Posterior, targets: Tensor, known: Tensor | None = None) -> Tensor:
-        """R_s of labelled images: the errors of the known labels, summed over factors, mean over images."""
+        """Return R_s of labelled images: the errors of the known labels, summed over factors, mean over images."""
         errors = self.errors(loss, posterior, targets)
         return (errors if known is None else errors.where(known, 0.0)).sum(1).mean()
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
-        """The errors (m,) for targets `unseen` (m,) of the constant prediction that is best for `seen` (n,)."""
+        """Return the errors (m,) for targets `unseen` (m,) of the constant prediction that is best for `seen` (n,)."""
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no guess")
 
 
 def usual_supervision(latent: object) -> str | None:
-    """The supervised loss of a latent to use if none is named: one that masks, where there is one."""
+    """Return the default supervised loss of a latent: one that masks, where there is one."""
     return next(iter((*latent.masking, *latent.supervisions)), None)  # type: ignore[attr-defined]
 
 
 def normalised(factors: Indices, space: FactorSpace) -> Tensor:
-    """Factor values as numbers from 0 to 1: (images, factors)."""
+    """Return factor values as numbers from 0 to 1: (images, factors)."""
     return (torch.as_tensor(factors).double() / _steps(space)).float()
 
 
 def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tensor:
-    """The place of each factor value among a latent's: j of m' goes to round(j · (m-1)/(m'-1)): (images, factors).
+    """Return the category of each factor value: j of m' goes to round(j · (m-1)/(m'-1)): (images, factors).
 
     Ties go up. In whole numbers, because floating point breaks the tie at some sizes (27 and 53 values of 64).
     """
@@ -227,7 +290,7 @@ def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tens
 
 
 def category_weights(codes: Tensor, num_categories: int) -> Tensor:  # (batch, latents) → (batch, latents, categories)
-    """One-hot vectors for codes that number categories from -1 to 1; a code between two has a part of each."""
+    """Return one-hot vectors for codes that number categories from -1 to 1; a code between two is a mixture of both."""
     place = (codes.clamp(-1, 1) + 1) * ((num_categories - 1) / 2)
     is_category = (place - place.round()).abs() < 1e-4  # up to what is lost in scaling
     place = torch.where(is_category, place.round(), place)
@@ -235,7 +298,7 @@ def category_weights(codes: Tensor, num_categories: int) -> Tensor:  # (batch, l
 
 
 def active_values(space: FactorSpace, num_latents: int, num_values: int) -> Tensor:
-    """J_i for the latents of factors with fewer values than the latent; all values for every other latent."""
+    """Return J_i for the latents of factors with fewer values than the latent; all values for every other latent."""
     active = torch.ones(num_latents, num_values, dtype=torch.bool)
     for latent, size in enumerate(space.sizes):
         if size < num_values:
@@ -246,5 +309,5 @@ def active_values(space: FactorSpace, num_latents: int, num_values: int) -> Tens
 
 
 def _steps(space: FactorSpace) -> Tensor:
-    """From the first value of each factor to its last: (factors,)."""
+    """Return the number of steps from the first value of each factor to its last: (factors,)."""
     return torch.tensor(space.sizes).sub(1).clamp(min=1)

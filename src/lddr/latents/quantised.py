@@ -19,13 +19,25 @@ from torch.nn.functional import one_hot
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import Latent, Posterior, Sample, Scale, category_weights, normalised
+from lddr.latents.latent import (
+    Latent,
+    NumCategories,
+    NumLatents,
+    Posterior,
+    Sample,
+    Scale,
+    category_weights,
+    normalised,
+)
 from lddr.parts import latents
 from lddr.settings import Setting
 
 MARGIN = 1e-3  # by which Mentzer et al. keep codes inside the outermost values' reach
 
 IFSQ_SLOPE = 1.6  # with which the sigmoid is nearest to the distribution function of normal outputs
+
+QuantisationWeight = Annotated[float, Setting("Weight of the loss that draws values to codes.", at_least=0)]
+CommitmentWeight = Annotated[float, Setting("Weight of the loss that draws codes to values.", at_least=0)]
 
 
 class QuantisedLatent(Latent):
@@ -87,7 +99,7 @@ class Rounded(QuantisedLatent):
 
     @abstractmethod
     def code(self, outputs: Tensor) -> Tensor:
-        """What is rounded, (batch, latents), from the encoder's outputs of this shape."""
+        """Return the codes that are rounded, (batch, latents), from encoder outputs of the same shape."""
 
     def posterior(self, parameters: Tensor) -> RoundedPosterior:
         return RoundedPosterior(self.code(parameters[..., 0]), self.values())
@@ -96,12 +108,12 @@ class Rounded(QuantisedLatent):
         return self.low + (self.high - self.low) * normalised(factors, space)
 
     def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
-        """Squared error of the first latents' codes, before they are rounded, against values from low to high."""
+        """Return the squared error of the first latents' unrounded codes against values from low to high."""
         assert isinstance(posterior, RoundedPosterior)
         return (posterior.code[:, : targets.shape[1]] - targets).square()
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
-        """Of the mean target."""
+        """Return the squared error of the mean target."""
         return (seen.mean() - unseen).square()
 
 
@@ -145,8 +157,8 @@ class FiniteScalar(Rounded):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 12,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 12,
         bound: Annotated[
             Literal["symmetric", "shifted", "sigmoid"],
             Setting(
@@ -194,14 +206,10 @@ class Quantised(Rounded):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 10,
-        quantisation_weight: Annotated[
-            float, Setting("Weight of the loss that draws values to codes.", at_least=0)
-        ] = 0.01,
-        commitment_weight: Annotated[
-            float, Setting("Weight of the loss that draws codes to values.", at_least=0)
-        ] = 0.01,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 10,
+        quantisation_weight: QuantisationWeight = 0.01,
+        commitment_weight: CommitmentWeight = 0.01,
     ) -> None:
         super().__init__(num_latents, num_categories)
         self.quantisation_weight, self.commitment_weight = quantisation_weight, commitment_weight
@@ -260,8 +268,8 @@ class VectorQuantised(QuantisedLatent):
 
     def __init__(
         self,
-        num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10,
-        num_categories: Annotated[int, Setting("How many categories a latent has.", at_least=2)] = 16,
+        num_latents: NumLatents = 10,
+        num_categories: NumCategories = 16,
         embedding_size: Annotated[int, Setting("How many numbers a vector of the codebook has.", at_least=1)] = 4,
         shared_codebook: Annotated[
             bool, Setting("Share one codebook per residual level between latents, instead of one for each latent.")
@@ -272,12 +280,8 @@ class VectorQuantised(QuantisedLatent):
         ema_decay: Annotated[
             float, Setting("Decay of the moving averages of a codebook.", at_least=0, at_most=1)
         ] = 0.99,
-        quantisation_weight: Annotated[
-            float, Setting("Weight of the loss that draws values to codes.", at_least=0)
-        ] = 1.0,
-        commitment_weight: Annotated[
-            float, Setting("Weight of the loss that draws codes to values.", at_least=0)
-        ] = 0.25,
+        quantisation_weight: QuantisationWeight = 1.0,
+        commitment_weight: CommitmentWeight = 0.25,
         restart_below: Annotated[
             float,
             Setting(
@@ -387,8 +391,10 @@ class VectorQuantised(QuantisedLatent):
         if self.codebook_update == "ema":
             self.sums.copy_(torch.where(dead.unsqueeze(2), fresh * usual.unsqueeze(2), self.sums))
 
-    def _by_book(self, tensor: Tensor) -> Tensor:
-        """(batch, latents, …) → (books, rows, …)."""
+    def codebook_counts(self, counts: Tensor) -> Tensor:
+        return self._by_book(counts.unsqueeze(0)).sum(1)
+
+    def _by_book(self, tensor: Tensor) -> Tensor:  # (batch, latents, …) → (books, rows, …)
         if not self.shared_codebook:
             return tensor.detach().transpose(0, 1)
         by_level = tensor.detach().unflatten(1, (self.num_vectors, self.residual_levels)).movedim(2, 0)

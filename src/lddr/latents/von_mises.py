@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import Annotated
 
 import numpy as np
 import torch
@@ -13,9 +12,8 @@ from torch import Tensor
 from torch.special import i0e, i1e, ndtri
 
 from lddr.data.factors import FactorSpace, Indices
-from lddr.latents.latent import Latent, Posterior, Sample, Scale
+from lddr.latents.latent import Latent, NumLatents, Posterior, Sample, Scale
 from lddr.parts import latents
-from lddr.settings import Setting
 
 TRAVERSAL = 16  # angles, once round the circle
 NODES = 40  # of the Gauss-Legendre rule
@@ -31,7 +29,7 @@ class VonMises(Latent):
     The encoder gives a vector for each latent, whose direction is μ. Its length r gives κ = r + r²: for short vectors
     κ ≈ r, so that the posterior is a smooth function of the vector even at the origin, where it has no direction; for
     long ones the standard deviation of z is about 1/r, so that a step of 1 in the encoder's outputs is one standard
-    deviation, however sure the posterior is. With a third number for κ, the direction would be singular at the origin.
+    deviation, whatever the concentration. With a third number for κ, the direction would be singular at the origin.
     The code is μ, in (-π, π].
 
     Examples
@@ -47,7 +45,7 @@ class VonMises(Latent):
     supervisions = ("cosine",)
     prior_variance = 3.289868133696453  # π² / 3
 
-    def __init__(self, num_latents: Annotated[int, Setting("How many latents.", at_least=1)] = 10) -> None:
+    def __init__(self, num_latents: NumLatents = 10) -> None:
         super().__init__(num_latents, parameters_per_latent=2, numbers_per_latent=2)
 
     @property
@@ -59,26 +57,26 @@ class VonMises(Latent):
         return VonMisesPosterior(parameters, self)
 
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
-        """Uniform in (-½, ½), symmetric and without the ends: by how much the CDF of a sample differs from ½."""
+        """Return uniform noise in (-½, ½), symmetric and without the ends: the CDF of a sample minus ½."""
         return torch.rand(batch, self.num_latents, generator=generator, device=device) - 0.5 + 2**-25
 
     def values(self) -> Tensor:
         return (torch.arange(1, TRAVERSAL + 1) * (2 * math.pi / TRAVERSAL) - math.pi).expand(self.num_latents, -1)
 
     def embed(self, codes: Tensor) -> Tensor:
-        """Angles (batch, latents) → cosine and sine of each, (batch, 2 x latents)."""
+        """Return cosine and sine of each angle: (batch, latents) → (batch, 2 x latents)."""
         return on_circle(codes).flatten(1)
 
     def targets(self, loss: str, factors: Indices, space: FactorSpace) -> Tensor:
-        """Factor value j of m is the angle 2πj/m."""
+        """Return the angle 2πj/m for factor value j of m."""
         return (2 * math.pi * torch.as_tensor(factors).double() / torch.tensor(space.sizes)).float()
 
     def errors(self, loss: str, posterior: Posterior, targets: Tensor) -> Tensor:
-        """1 - cos(angle - target) of the first latents."""
+        """Return 1 - cos(angle - target) of the first latents."""
         return 1 - (posterior.mean[:, : targets.shape[1]] - targets).cos()
 
     def guess(self, loss: str, seen: Tensor, unseen: Tensor) -> Tensor:
-        """Of the mean direction."""
+        """Return the errors of the mean direction."""
         return 1 - (unseen - torch.atan2(seen.sin().mean(), seen.cos().mean())).cos()
 
 
@@ -112,7 +110,7 @@ class VonMisesPosterior(Posterior):
         return torch.stack([self.mean, self.concentration], dim=2)
 
     def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
-        """μ + x, where x has the CDF ½ + scale · noise under vM(0, κ).
+        """Return a sample μ + x, where x has the CDF ½ + scale · noise under vM(0, κ).
 
         With x fixed for fixed noise, μ would shift z by 1, which makes gradients large where κ is small and the shift
         changes nothing. The velocity of z may be any that moves the density as μ does: 1 - c/p(z) for a constant c, of
@@ -133,18 +131,18 @@ class VonMisesPosterior(Posterior):
         return Sample(on_circle(self.mean).flatten(1))
 
     def cross_log_density(self, sample: Sample) -> Tensor:
-        """Of all pairs: log p(z) = κ (cos(z - μ) - 1) - log(2π e^-κ I₀(κ)), where cos - 1 is -distance²/2."""
+        """Return κ (cos(z - μ) - 1) - log(2π e^-κ I₀(κ)) of all pairs, where cos - 1 is -distance²/2."""
         distance = (sample.z.unflatten(1, (-1, 2))[:, None] - on_circle(self.mean)).square().sum(-1)
         return -self.concentration * distance / 2 - (2 * math.pi * i0e(self.concentration)).log()
 
 
 def on_circle(angle: Tensor) -> Tensor:  # (…) → (…, 2)
-    """Cosine and sine."""
+    """Return cosine and sine of an angle."""
     return torch.stack([angle.cos(), angle.sin()], dim=-1)
 
 
 def quantile(noise: Tensor, kappa: Tensor) -> Tensor:  # of one shape
-    """The angle x at which the CDF of vM(0, κ) is ½ + noise, in (-π, π), without gradient.
+    """Return the angle x at which the CDF of vM(0, κ) is ½ + noise, in (-π, π), without gradient.
 
     By Newton's method on |noise|. The density falls from 0 to π, so that it converges from below from any lower bound:
     that of a density as high as at 0 everywhere, or of the normal distribution, whose tails are lighter.
@@ -159,35 +157,35 @@ def quantile(noise: Tensor, kappa: Tensor) -> Tensor:  # of one shape
 
 
 def _slope(angle: Tensor, kappa: Tensor) -> Tensor:
-    """How a quantile moves with κ: -∂F/∂κ / p, by the implicit function theorem."""
+    """Return the derivative of a quantile by κ: -∂F/∂κ / p, by the implicit function theorem."""
     ratio = i1e(kappa) / i0e(kappa)
     by_kappa = _integral(lambda angle: (angle.cos() - ratio) * _density(angle, kappa), angle)
     return -by_kappa / _density(angle, kappa)
 
 
 def _density(angle: Tensor, kappa: Tensor) -> Tensor:
-    """Of vM(0, κ): exp(κ (cos x - 1)) / (2π e^-κ I₀(κ)); the cosine - 1 is -2 sin²(x/2), which keeps its digits."""
+    """Return exp(κ (cos x - 1)) / (2π e^-κ I₀(κ)) of vM(0, κ), with cos x - 1 = -2 sin²(x/2)."""
     return (-2 * kappa * (angle / 2).sin().square()).exp() / (2 * math.pi * i0e(kappa))
 
 
 def _integral(function: Callable[[Tensor], Tensor], end: Tensor) -> Tensor:
-    """∫ function from 0 to `end`; the function takes and gives (nodes, …)."""
+    """Return ∫ function from 0 to `end`; the function maps (nodes, …) to (nodes, …)."""
     nodes, weights = (each.reshape(-1, *[1] * end.dim()) for each in _rule(end.device, end.dtype))
     return (weights * function(end * nodes)).sum(0) * end
 
 
 @cache
 def _rule(device: torch.device, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Nodes and weights of the Gauss-Legendre rule on [0, 1]; kept, because copying them makes a GPU wait."""
+    """Return nodes and weights of the Gauss-Legendre rule on [0, 1]; cached, because copying them makes a GPU wait."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     return tuple(torch.tensor(each, device=device, dtype=dtype) for each in ((nodes + 1) / 2, weights / 2))  # type: ignore[return-value]
 
 
 def _farthest(kappa: Tensor) -> Tensor:
-    """The largest angle of a sample."""
+    """Return the largest angle of a sample."""
     return (FARTHEST * kappa.rsqrt()).clamp(max=math.pi)
 
 
 def _precise(tensor: Tensor) -> Tensor:
-    """In float64 where the device has it: cosines near 1 are multiplied by large κ."""
+    """Return it in float64 where the device has that: cosines near 1 are multiplied by large κ."""
     return tensor if tensor.device.type == "mps" else tensor.double()

@@ -27,8 +27,7 @@ def boosted(train: Singles, labels: Whole, test: Singles, seed: int) -> Fitted:
     """Return importances and predictions of GradientBoostingClassifier with its defaults, several times as fast.
 
     scikit-learn sorts the codes again in every node of every tree; here they are sorted once and stay in order when a
-    node is split. Splits, leaf values and importances are defined the same way. The rounding of sums differs, and the
-    random choice among equally good latents.
+    node is split. The rounding of sums differs, and so does the random choice among equally good latents.
     """
     classes, numbers = np.unique(labels, return_inverse=True)
     trees = 1 if len(classes) == 2 else len(classes)  # per stage; two classes have one margin
@@ -212,15 +211,30 @@ def dci(
     varies = classes > 1
     if not varies.any():
         raise UndefinedError("DCI needs a factor with more than one value among the train samples")
-    inputs = _singles(train), _singles(test)
+    inputs = as_singles(train), as_singles(test)
     tasks = [(*inputs, truth[:, k], truth_test[:, k], estimator, seed) for k in np.flatnonzero(varies)]
     fits = fit_in_parallel(_fitted, tasks, classes[varies].tolist(), progress)
-    importances, accuracies_train, accuracies = (np.array(column) for column in zip(*fits, strict=True))
-    sizes = {"train": len(train), "test": len(test)}
-    return _result(importances, accuracies_train, accuracies, varies, sizes)
+    importance, accuracies = np.zeros((train.shape[1], len(varies))), np.zeros((2, len(varies)))
+    importance[:, varies] = np.transpose([column for column, *_ in fits])
+    accuracies[:, varies] = np.transpose([both for _, *both in fits])  # on the train and the test codes
+    per_latent, disentanglement = concentration(importance[:, varies])
+    per_factor = np.zeros(len(varies))
+    per_factor[varies], completeness = concentration(importance[:, varies].T)
+    return DciResult(
+        disentanglement,
+        disentanglement=disentanglement,
+        completeness=completeness,
+        informativeness=float(accuracies[1, varies].mean()),
+        informativeness_train=float(accuracies[0, varies].mean()),
+        per_latent=tuple(per_latent.tolist()),
+        per_factor=tuple(per_factor.tolist()),
+        accuracies=tuple(accuracies[1].tolist()),
+        importance=importance,
+        settings={"train": len(train), "test": len(test)},
+    )
 
 
-def _singles(codes: Floats) -> Singles:
+def as_singles(codes: Floats) -> Singles:
     """Return codes in 32 bits, with which the trees work."""
     if np.abs(codes).max(initial=0) > np.finfo(np.float32).max:
         raise UserError("the codes are too large for boosted trees, which work in 32 bits; scale them down")
@@ -234,33 +248,6 @@ def _fitted(
     fit = published if estimator == "published" else boosted
     importance, predicted, predicted_test = fit(train, labels, test, seed)
     return importance, float(np.mean(predicted == labels)), float(np.mean(predicted_test == labels_test))
-
-
-def _result(
-    importances: Floats, train: Floats, test: Floats, varies: NDArray[np.bool_], sizes: dict[str, int]
-) -> DciResult:
-    """Return the result from importances (factors that vary, latents) and the accuracies of these factors."""
-    per_latent, disentanglement = concentration(importances.T)
-    per_factor, completeness = concentration(importances)
-    return DciResult(
-        disentanglement,
-        disentanglement=disentanglement,
-        completeness=completeness,
-        informativeness=float(test.mean()),
-        informativeness_train=float(train.mean()),
-        per_latent=tuple(per_latent.tolist()),
-        per_factor=tuple(_among_all(per_factor, varies).tolist()),
-        accuracies=tuple(_among_all(test, varies).tolist()),
-        importance=_among_all(importances, varies).T,
-        settings=sizes,
-    )
-
-
-def _among_all(rows: Floats, varies: NDArray[np.bool_]) -> Floats:
-    """Return the rows of the factors that vary in their places, and zeros for the others."""
-    places = np.zeros((len(varies), *rows.shape[1:]))
-    places[varies] = rows
-    return places
 
 
 def concentration(importance: Floats) -> tuple[Floats, float]:

@@ -4,15 +4,14 @@ Statistical efficiency is the accuracy from 100 labelled samples over the accura
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.errors import UserError
-from lddr.metrics.dci import Estimator, boosted
+from lddr.metrics.dci import Estimator, as_singles, boosted
 from lddr.metrics.information import Floats, Whole, checked_parts
 from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
 
@@ -96,7 +95,10 @@ def downstream(
     """
     parts = checked_parts(codes_train, factors_train, codes_test, factors_test)
     train, test = parts[:2], parts[2:]
-    _check_samples(train[0], train[1], test[0], learner)
+    if not train[0].shape[1] or not (train[1] != train[1][0]).any():
+        raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
+    if learner == "boosting":
+        _ = as_singles(train[0]), as_singles(test[0])  # refuse codes that are too large before anything is fitted
     fitted = tuple(sorted({size for size in sizes if size <= len(train[0])}))
     left_out = tuple(sorted({size for size in sizes if size > len(train[0])}))
     if not fitted:
@@ -112,17 +114,10 @@ def downstream(
         sizes=fitted,
         accuracy=accuracy,
         mean_accuracy=tuple(means.values()),
-        efficiency=_efficiency(means),
+        efficiency=means[FEW] / means[MANY] if FEW in means and means.get(MANY) else None,
         left_out=left_out,
         settings={"train": len(train[0]), "test": len(test[0])} | (LOGISTIC if learner == "logistic" else {}),
     )
-
-
-def _check_samples(train: Floats, truth: Whole, test: Floats, learner: LearnerName) -> None:
-    if not train.shape[1] or not (truth != truth[0]).any():
-        raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
-    if learner == "boosting" and max(np.abs(train).max(), np.abs(test).max()) > np.finfo(np.float32).max:
-        raise UserError("the codes are too large for boosted trees, which work in 32 bits; scale them down")
 
 
 def _accuracies(
@@ -192,8 +187,3 @@ def _estimator(learner: LearnerName, seed: int, labels: Whole, stratified: bool)
     largest = np.unique(labels, return_counts=True)[1].max()
     folds = StratifiedKFold(min(FOLDS, largest)) if stratified and largest > 1 else KFold(min(FOLDS, len(labels)))
     return LogisticRegressionCV(Cs=STRENGTHS, cv=folds, max_iter=ITERATIONS, scoring="accuracy")
-
-
-def _efficiency(means: Mapping[int, float]) -> float | None:
-    """Return accuracy with few labels over accuracy with many; None if either is missing or the latter is 0."""
-    return means[FEW] / means[MANY] if FEW in means and means.get(MANY) else None

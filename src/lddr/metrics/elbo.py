@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -81,11 +81,10 @@ def elbo(
     >>> found.score < found.noiseless < 0
     True
     """
-    found = bounds(
-        trained.vae, trained.config.training.steps, dataset, seed, batches, batch_size, draws, sampling, progress
-    )
-    sampled, noiseless, kl = found["elbo"], found["elbo_noiseless"], found["kl"]
-    return ElboResult(sampled, reconstruction=-sampled - kl, kl=kl, noiseless=noiseless)
+    steps = trained.config.training.steps
+    found = bounds(trained.vae, steps, dataset, seed, batches, batch_size, draws, sampling, progress)
+    elbo, kl = found["elbo"], found["kl"]
+    return ElboResult(elbo, reconstruction=-elbo - kl, kl=kl, noiseless=found["elbo_noiseless"])
 
 
 def bounds(
@@ -98,13 +97,14 @@ def bounds(
     draws: int = DRAWS,
     sampling: Sampling = "training",
     progress: Progress | None = None,
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Return scores of a model after `steps` of training, in nats per image; the seed decides images and noise.
 
     "elbo" is that of samples, "elbo_noiseless" = -reconstruction - KL that of codes without noise, as in the
     straight-through gap. "mean_picture" is the reconstruction error of the mean of these images, and "explained" the
     share of what it costs more than a perfect copy that this model saves: 0 for a model that has learned nothing, 1
     for a perfect copy. "active_latents" encode something, "saturated_latents" give all images the same category.
+    Discrete models also have "codes": `lddr.training.collapse.code_usage`.
     """
     import torch
 
@@ -124,7 +124,8 @@ def bounds(
             posterior = vae.encode(images)
             outputs = vae.decoder(posterior.expected().z)
             errors = likelihood(outputs, images), posterior.mean_kl
-            sampled = sampled_errors(vae, images, noise.to(device), scale, hard).mean()
+            drawn = (vae.decoder(posterior.rsample(each, scale, hard)) for each in noise.to(device))
+            sampled = torch.stack([likelihood.per_image(each, images) for each in drawn]).mean()
         sums += torch.stack([*errors, sampled]).cpu().double()
         shown.append(here)
         if progress is not None:
@@ -142,16 +143,8 @@ def bounds(
         "explained": (trivial - reconstruction) / contrast if contrast else 0.0,
         "active_latents": use.active,
         "saturated_latents": use.saturated,
+        **({"codes": use.codes} if use.codes else {}),
     }
-
-
-def sampled_errors(vae: "VAE", images: "Tensor", noise: "Tensor", scale: float, hard: bool | None = None) -> "Tensor":
-    """Return reconstruction errors in nats of samples from noise (draws, images, …): (draws, images)."""
-    import torch
-
-    posterior = vae.encode(images)
-    outputs = (vae.decoder(posterior.rsample(each, scale, hard)) for each in noise)
-    return torch.stack([vae.likelihood.per_image(each, images) for each in outputs])
 
 
 @dataclass(frozen=True)
@@ -268,7 +261,9 @@ def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: 
             extra * loss + (penalty(posterior, sample) if penalty else 0.0)
             for sample, loss in zip(both, columns.copy(), strict=True)
         ]
-        columns += [posterior.kl.sum(1), *_certainty(posterior.parameters)]
+        probabilities = posterior.parameters  # (images, latents, values)
+        columns += [posterior.kl.sum(1), probabilities.amax(2).mean(1)]
+        columns += [torch.special.entr(probabilities).sum(2).mean(1)]
     return torch.stack(columns, dim=1)
 
 
@@ -292,13 +287,6 @@ def _gap_result(rows: Floats, trained: "Trained") -> GapResult:  # (batches, ima
         confidence=confidence,
         entropy=entropy,
     )
-
-
-def _certainty(probabilities: "Tensor") -> list["Tensor"]:  # (batch, latents, values)
-    """Return largest probability and entropy of the posteriors, mean over latents: (batch,) each."""
-    import torch
-
-    return [probabilities.amax(2).mean(1), torch.special.entr(probabilities).sum(2).mean(1)]
 
 
 def loss_penalty(trained: "Trained") -> "Penalty":

@@ -23,7 +23,7 @@ from lddr.data.factors import Factor, FactorSpace, FactorTable, Indices
 from lddr.data.load import as_dataset, is_path
 from lddr.errors import UserError
 from lddr.files import in_one_line, named
-from lddr.metrics.information import checked
+from lddr.metrics.information import check_orientation, checked
 from lddr.metrics.metric import (
     Draws,
     EncodedImages,
@@ -64,6 +64,7 @@ class Options(Settings):
     seed: int = setting(0, "Decides which images are sampled.", at_least=0)
     bins: int | None = setting(None, "Bins of a continuous factor.", int, at_least=2, at_most=10_000)
     bootstrap: int = setting(0, "Resamples for intervals; 0 for none.", at_most=100_000)
+    distribution: str = setting("uniform", "Which images are sampled.", choices=("uniform", "training"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +74,12 @@ class Options(Settings):
     def settings_of(self, metric: Metric) -> dict[str, Any]:
         """Return all settings that a score depends on, as stored in its entry; a model's scores have no intervals."""
         resamples = {"bootstrap": self.bootstrap} if self.bootstrap and metric.needs != "model" else {}
-        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples
+        sampled = {} if self.distribution == "uniform" else {"distribution": self.distribution}
+        return metric.settings | {"draw_seed": self.seed, "bins": self.bins} | resamples | sampled
+
+    def stored_name(self, metric: str) -> str:
+        """Return the name of a metric's entry in scores.json: "mig", or "mig@training"."""
+        return metric if self.distribution == "uniform" else f"{metric}@{self.distribution}"
 
 
 def evaluate(
@@ -162,6 +168,7 @@ def score_codes(
     bins: int | None = None,
     bootstrap: int = 0,
     quiet: bool = False,
+    announce: bool = True,
 ) -> Entries:
     """Score codes from any source against factors; metrics that need more than codes report it as the reason.
 
@@ -177,6 +184,8 @@ def score_codes(
         unknown value are left out where factors are needed.
     names, settings, seed, jobs, bins, bootstrap, quiet
         As for `lddr.evaluate`.
+    announce : bool
+        Whether to print each score as it arrives, too.
 
     Returns
     -------
@@ -199,7 +208,8 @@ def score_codes(
     encoded = EncodedImages(space, np.arange(space.size), values)
     plan = plan_samples(space, chosen, options.seed, is_table=True)
     with TaskBars(quiet) as bars, parallel_jobs(jobs):
-        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, _few_labels_note(space, "samples"))
+        few = _few_labels_note(space, "samples")
+        entries = _score_samples(chosen, plan, encoded, options, bars, left_out, few, announce=announce)
     _warn_of_few_samples(entries)
     return entries
 
@@ -235,6 +245,7 @@ def _score_samples(
     few_labels: dict[str, Any],
     model: "tuple[Trained, Dataset, int] | None" = None,
     keep: Callable[[Entries], object] | None = None,
+    announce: bool = True,
 ) -> Entries:
     """Return every metric's result as plain values with all settings, or why it has none; quick metrics come first.
 
@@ -263,7 +274,8 @@ def _score_samples(
         entries[metric.name] = entry
         if keep is not None:  # before it is shown: a printed score is not lost if the next metric is interrupted
             keep({metric.name: entry})
-        bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
+        if announce:
+            bars.line(f"{metric.name:20} {score_text(entry):>8}   {len(entries)} of {len(chosen)}")
     return {name: entries[name] for name in chosen}
 
 
@@ -421,10 +433,7 @@ def encode_images(
     seed: int,
     progress: Callable[[float], None] = lambda count: None,
 ) -> EncodedImages:
-    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images.
-
-    It takes 4 bytes per image and latent, and only one batch of images is in memory at a time.
-    """
+    """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images."""
     codes, done = np.zeros((0, 0), np.float32), 0
     for batch in _batches(dataset, images, seed):
         found = as_array(encode(batch))
@@ -432,7 +441,7 @@ def encode_images(
             shape = f"({len(batch)}, latents) for {len(batch)} images, not {found.shape}"
             raise UserError(f"represent must give codes of shape {shape}")
         if not np.isfinite(found).all():
-            raise UserError("represent gave codes that are not finite; fix the model before it is scored")
+            raise UserError("represent gave NaN or infinite codes; fix the model before it is scored")
         codes = codes if done else np.empty((len(images), found.shape[1]), np.float32)
         if found.shape[1] != codes.shape[1]:
             raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {found.shape[1]} for another")
@@ -470,6 +479,7 @@ def read_codes(path: Path) -> tuple[NDArray, FactorTable]:
             raise UserError(f"there is no array 'codes', only: {names}; {HOW}")
         if codes.ndim != 2 or codes.dtype.kind in TEXT_KINDS or not codes.size:
             raise UserError(f"'codes' is {codes.dtype} of shape {codes.shape}; save numbers (samples, latents)")
+        check_orientation(codes.shape, len(np.atleast_1d(found.get("factors", codes))))
         return codes, factor_table(columns_of_arrays(found, len(codes), "samples"), len(codes))
 
 
@@ -531,6 +541,6 @@ def _intervals(result: Result, resamples: list[dict[str, float]], is_share: bool
             facts["intervals"][name], facts["shifts"][name] = centred_interval(value, found, CONFIDENCE, is_share)
     if not facts["intervals"]:
         facts["reason"] = (
-            f"only {len(resamples)} of the resamples have a score: too few rows, or factors that hardly vary"
+            f"only {len(resamples)} of the resamples have a score: too few rows, or factors with too little variation"
         )
     return facts

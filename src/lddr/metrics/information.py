@@ -25,12 +25,13 @@ def as_floats(codes: ArrayLike) -> Floats:
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
     """Return codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
     values, truth = as_floats(codes), as_array(factors)
+    check_orientation(values.shape, len(truth) if truth.ndim else 0)
     if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not values.size:
         raise UserError(
             f"expected codes (samples, latents) and factors (samples, factors), got {values.shape}, {truth.shape}"
         )
     if not np.isfinite(values).all():
-        raise UserError("the codes hold values that are not finite; fix them before they are scored")
+        raise UserError("the codes contain NaN or infinite values; fix them before they are scored")
     if np.abs(values).max() > LARGEST:
         raise UserError(f"codes beyond {LARGEST:g} are too large to be scored; scale them down")
     if truth.dtype.kind not in "biuf" or (truth.dtype.kind == "f" and not (truth == np.rint(truth)).all()):
@@ -38,6 +39,12 @@ def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
             f"factors must be whole numbers, and these {truth.dtype} are not; give the numbers of their values"
         )
     return values, truth.astype(np.int64)
+
+
+def check_orientation(shape: tuple[int, ...], samples: int) -> None:
+    """Refuse codes (latents, samples) of as many samples as there are rows of factors."""
+    if len(shape) == 2 and shape[0] != samples == shape[1]:
+        raise UserError(f"codes of shape {shape} have a row per latent, and there are {samples} samples; give codes.T")
 
 
 def in_column(values: ArrayLike) -> NDArray:
@@ -86,6 +93,23 @@ def _edges(column: NDArray[np.floating], num_bins: int) -> NDArray[np.floating]:
     low, high = column.min(), column.max()
     margin = column.dtype.type(0.5 * (low == high))
     return np.linspace(low - margin, high + margin, num_bins + 1, dtype=column.dtype)
+
+
+def histogram_information(codes: ArrayLike, factors: ArrayLike, num_bins: int) -> tuple[Floats, Whole, Floats, Floats]:
+    """Return codes, factors, their mutual information (latents, factors), and the entropies of the factors."""
+    values, truth = checked(codes, factors)
+    information = mutual_information_matrix(discretised(values, num_bins), truth)
+    return values, truth, information, entropies_of(truth)
+
+
+def shares_of(information: Floats, entropies: Floats) -> Floats:
+    """Return information (…, n) / entropies (n,), 0 where an entropy is 0."""
+    return np.divide(information, entropies, out=np.zeros_like(information), where=entropies > 0)
+
+
+def entropies_of(columns: Whole) -> Floats:
+    """Return the entropy of every column in nats."""
+    return np.array([entropy(column) for column in columns.T])
 
 
 def entropy(values: Whole) -> float:

@@ -22,8 +22,8 @@ def holdable(space: FactorSpace, at_least: int) -> list[int]:
     if len(found) < at_least:
         factors = "factor" if at_least == 1 else "factors"
         raise UndefinedError(
-            f"at least {at_least} {factors} with two values or more, each shown by several images, must be there "
-            f"to be held; the factors here are: {space} ({space.size} images)"
+            f"at least {at_least} {factors} with two values or more, each in several images, must exist to be held; "
+            f"the factors here are: {space} ({space.size} images)"
         )
     return found
 
@@ -80,8 +80,7 @@ def drawn_pairs(
     pairs: Count = 64,
 ) -> Draws:
     """Sample pairs of images that share a factor."""
-    points = {"train": train_points, "test": test_points}
-    return held_draws(space, generator, points, (pairs,), together=2)
+    return held_draws(space, generator, {"train": train_points, "test": test_points}, (pairs,), together=2)
 
 
 def mean_difference(pairs: Floats) -> Floats:
@@ -110,7 +109,7 @@ def beta_vae_score(
     held_test: ArrayLike,
     max_iterations: Count = 10_000,
 ) -> BetaVaeResult:
-    """Accuracy of telling which factor pairs of images share, from the mean difference of their codes.
+    """Accuracy of predicting which factor pairs of images share, from the mean difference of their codes.
 
     Higgins et al. (2017). The classifier is scikit-learn's default (L2 with C = 1). Its loss has one minimum, so that
     more iterations than the default of 100 only make sure that it is reached; `converged` is false if latents differ
@@ -142,7 +141,7 @@ def beta_vae_score(
     train, train_labels = checked(differences_train, in_column(held_train))
     test, test_labels = checked(differences_test, in_column(held_test))
     if len(np.unique(train_labels)) < 2:
-        raise UndefinedError("the BetaVAE score tells factors apart, but all training points hold the same one")
+        raise UndefinedError("the BetaVAE score classifies held factors, but all training points hold the same one")
     predict, converged = _fitted(train, train_labels[:, 0], max_iterations)
     accuracies = [float((predict(x) == y[:, 0]).mean()) for x, y in ((test, test_labels), (train, train_labels))]
     sizes = {"train_points": len(train), "test_points": len(test)}
@@ -298,10 +297,9 @@ def evenly_chosen(values: Whole, at_most: int) -> Whole:
 def codes_by_factor(samples: Samples) -> list[Any]:
     """Return the codes and the held values of every factor that could be held."""
     held = held_samples(samples, "factor")
-    factors = {factor: sample.factors for factor, sample in held.items()}
-    codes = [sample.codes for sample in held.values()]
-    values = [column[:, factor] for factor, column in factors.items()]
-    return [codes, values, list(held), next(iter(factors.values())).shape[-1]]
+    factors = [sample.factors for sample in held.values()]
+    values = [rows[:, factor] for factor, rows in zip(held, factors, strict=True)]
+    return [[sample.codes for sample in held.values()], values, list(held), factors[0].shape[-1]]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole
 from lddr.registry import Registry
-from lddr.settings import Rule
+from lddr.settings import LIMITS, Rule, Setting
 
 # types of settings, with their limits
 Count = Annotated[int, {"at_least": 1}]
@@ -50,7 +50,7 @@ def few_samples_warning(sizes: Mapping[str, Any]) -> str | None:
     count = sizes.get("samples", sizes.get("train", FEW_SAMPLES) + sizes.get("test", FEW_SAMPLES))
     if count >= FEW_SAMPLES:
         return None
-    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and vary by chance"
+    return f"from {count} samples; scores of fewer than {FEW_SAMPLES} are biased and noisy"
 
 
 class EncodedImages:
@@ -194,6 +194,8 @@ class Metric:
         given = self.settings | self.fixed | {"progress": progress}
         names = list(inspect.signature(self.function).parameters)[len(inputs) :]
         result = inspect.unwrap(self.function)(*inputs, **{name: given[name] for name in names if name in given})
+        if not isinstance(result, Result):
+            raise UserError(f"the metric {self.name!r} must return a Result, not {result!r}: return Result(score)")
         return replace(result, settings=self.fixed | self.settings | result.settings)
 
 
@@ -248,6 +250,9 @@ def metric(
         names = [each.partition("_") for each in inspect.signature(function).parameters]
         wanted = [(kind, part or "samples") for kind, _, part in names if kind in ("codes", "factors")]
 
+        if parts and inputs is None:
+            _check_inputs(name, function, wanted, parts)
+
         def codes_and_factors(samples: Samples) -> list[Any]:
             return [getattr(samples.get(part), kind, None) for kind, part in wanted]
 
@@ -285,7 +290,11 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*values: P.args, **named: P.kwargs) -> R:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
+        settings = {}
+        for key, rule in rules.items():
+            value = bound.arguments[key]
+            is_none = isinstance(value, tuple) and rule.default == () == value  # rules refuse empty lists otherwise
+            settings[key] = value if is_none else rule.fitting(f"{name}: {key}", value)
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)
         if few := few_samples_warning(result.settings):
@@ -295,17 +304,32 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
+def _check_inputs(name: str, function: Callable, wanted: Sequence[tuple[str, str]], parts: Mapping[str, Any]) -> None:
+    """Raise UserError if the parameters of a metric are not named after the codes and factors of its parts."""
+    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    if len(required) > len(wanted) or not {part for _, part in wanted} <= parts.keys():
+        names = ", ".join(f"{kind}_{part}" for part in parts for kind in ("codes", "factors"))
+        found = ", ".join(each.name for each in required)
+        raise UserError(
+            f"the metric {name!r} has the inputs {found}; name them codes, factors or after its parts: {names}"
+        )
+
+
 def rules_of(function: Callable) -> dict[str, Rule]:
     """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
 
-    The annotation gives the range, such as `Count`, or the choices, with a `Literal`.
+    The annotation gives the range, with `Count` or a `Setting`, or the choices, with a `Literal`. A whole number
+    without a range is at least 1, unless its default is smaller.
     """
     rules = {}
     for each in inspect.signature(function).parameters.values():
         if each.default not in (None, each.empty):
             kind = get_origin(each.annotation)
             choices = get_args(each.annotation) if kind is Literal else ()
-            limits = each.annotation.__metadata__[0] if kind is Annotated else {}
+            limits = {"at_least": min(1, each.default)} if type(each.default) is int else {}
+            if kind is Annotated:
+                limits = each.annotation.__metadata__[0]
+                limits = {name: getattr(limits, name) for name in LIMITS} if isinstance(limits, Setting) else limits
             rules[each.name] = Rule(each.default, "", type(each.default), choices=choices, **limits)
     return rules
 
@@ -355,7 +379,7 @@ def metric_descriptions() -> list[tuple[str, str, str, str]]:
         needs = {"codes": codes, "interventions": "the dataset", "model": "the model"}[metric.needs]
         about = (inspect.getdoc(metric.function) or "").partition("\n")[0]
         values = {
-            key: "/".join(map(str, value)) if isinstance(value, tuple) else value
+            key: "/".join(map(str, value)) or "none" if isinstance(value, tuple) else value
             for key, value in metric.settings.items()
         }
         rows.append(

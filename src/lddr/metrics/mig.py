@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.information import Floats, checked, discretised, entropy, histogram_facts, mutual_information_matrix
+from lddr.metrics.information import Floats, histogram_facts, histogram_information, shares_of
 from lddr.metrics.metric import Count, NotNegative, Result, metric
 from lddr.metrics.unsupervised import active_latents
 
@@ -21,7 +21,7 @@ class MigResult(Result):
 
 @metric("mig", "MIG", parts={"samples": 10_000})
 def mig(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> MigResult:
-    """Gap of the two latents that tell most of a factor, (I₁ - I₂) / H(factor), mean over factors.
+    """Gap of the two latents with the largest mutual information, (I₁ - I₂) / H(factor), mean over factors.
 
     Chen et al. (2018). Only factors that vary count; a single latent has I₂ = 0.
 
@@ -45,11 +45,9 @@ def mig(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> MigResult
     >>> round(mig(factors * 0.5, factors).score, 2)
     1.0
     """
-    values, truth = checked(codes, factors)
-    information = mutual_information_matrix(discretised(values, num_bins), truth)
+    values, _, information, entropies = histogram_information(codes, factors, num_bins)
     first, second = two_largest(information)
-    entropies = np.array([entropy(column) for column in truth.T])
-    gaps = np.divide(first - second, entropies, out=np.zeros_like(first), where=entropies > 0)
+    gaps = shares_of(first - second, entropies)
     score = float(gaps[entropies > 0].mean()) if np.any(entropies > 0) else 0.0
     return MigResult(
         score, tuple(gaps.tolist()), information, tuple(entropies.tolist()), settings=histogram_facts(values)
@@ -104,11 +102,8 @@ def mig_sup(
     >>> round(mig_sup(factors * 0.5, factors).score, 2)
     1.0
     """
-    values, truth = checked(codes, factors)
-    information = mutual_information_matrix(discretised(values, num_bins), truth)
-    entropies = np.array([entropy(column) for column in truth.T])
-    shares = np.divide(information, entropies, out=np.zeros_like(information), where=entropies > 0)
-    first, second = two_largest(shares.T)
+    values, _, information, entropies = histogram_information(codes, factors, num_bins)
+    first, second = two_largest(shares_of(information, entropies).T)
     gaps, active = first - second, active_latents(values, active_variance)
     return MigSupResult(
         float(gaps[active].mean()) if active.any() else 0.0,

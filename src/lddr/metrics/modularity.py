@@ -2,21 +2,22 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lddr.metrics.information import (
     Floats,
     Whole,
-    checked,
     checked_parts,
     discretised,
-    entropy,
+    entropies_of,
     histogram_facts,
+    histogram_information,
     mutual_information,
-    mutual_information_matrix,
+    shares_of,
 )
 from lddr.metrics.metric import (
     Count,
@@ -32,7 +33,6 @@ from lddr.metrics.metric import (
 
 ROUNDING = 1e-12  # nats: less than this is rounding error, not information
 Estimator = Literal["neighbours", "binned", "categories"]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ModularityResult(Result):
 
 @metric("modularity", "Modularity", parts={"samples": 10_000})
 def modularity(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> ModularityResult:
-    """A latent tells of one factor only: 1 - Σ I² of the others / (I² of the best · (F - 1)), mean over latents.
+    """Each latent encodes one factor only: 1 - Σ I² of the others / (I² of the best · (F - 1)), mean over latents.
 
     F counts the factors that vary. A latent without any information counts as 0, as published; with F = 1 there is no
     other factor, and an informative latent counts as 1. Noise does not score 0: its spurious I have a maximum, too.
@@ -70,8 +70,7 @@ def modularity(codes: ArrayLike, factors: ArrayLike, num_bins: Count = 20) -> Mo
     >>> round(modularity(factors * 0.5, factors).score, 3)
     1.0
     """
-    values, truth = checked(codes, factors)
-    information = mutual_information_matrix(discretised(values, num_bins), truth)
+    values, truth, information, _ = histogram_information(codes, factors, num_bins)
     per_latent = modularities(information[:, np.ptp(truth, axis=0) > 0])
     return ModularityResult(
         float(per_latent.mean()), tuple(per_latent.tolist()), information, settings=histogram_facts(values)
@@ -192,10 +191,7 @@ def probabilities(
 
 @dataclass(frozen=True)
 class InfomecResult(Result):
-    """InfoM (the score), InfoC and InfoE, and the mutual information (latents, factors) in nats behind the first two.
-
-    InfoM is the mean over the `active` latents; InfoC and InfoE are means over the factors that vary.
-    """
+    """InfoM (the score, mean over active latents), InfoC and InfoE (means over factors that vary), and their parts."""
 
     infoc: float
     infoe: float
@@ -224,14 +220,13 @@ def infomec(
     """InfoM and InfoC are concentrations of I / H(factor), InfoE is 1 - H(factor | codes) / H(factor).
 
     A concentration is (largest / sum - 1/n) / (1 - 1/n): of a latent over the n factors that vary (InfoM), of a factor
-    over the n active latents (InfoC); 0 where nothing is known, 1 where n = 1 and something is. The little that noise
-    seems to tell is concentrated, too: InfoM of noise is not 0. A latent is active if its range is above 1/20 of the
-    largest one. The estimators of I: nearest "neighbours" (Ross 2014) for continuous
-    codes, as published; "binned", a histogram as for MIG; "categories", the distinct values, as published for
-    categorical codes, which are active if they vary at all and one-hot for InfoE.
-    InfoE is of a logistic regression without penalty and with equal weights of the values, so that H(factor), its loss
-    without codes, is log(number of values). As published its loss is taken on the sample it was fitted to; with
-    a test sample it is taken there, and can fall below 0.
+    over the n active latents (InfoC); 0 without any information, 1 where n = 1 and there is some. The spurious
+    information of noise is concentrated, too: InfoM of noise is not 0. A latent is active if its range is above 1/20 of
+    the largest one. The estimators of I: nearest "neighbours" (Ross 2014) for continuous codes, as published; "binned",
+    a histogram as for MIG; "categories", the distinct values, as published for categorical codes, which are active if
+    they vary at all and one-hot for InfoE. InfoE comes from a logistic regression without penalty and with balanced
+    classes, so that H(factor), its loss without codes, is log(number of values). As published, its loss is that on the
+    training sample; with a test sample it is computed there, and can fall below 0.
 
     Parameters
     ----------
@@ -264,31 +259,25 @@ def infomec(
     >>> [round(value, 2) for value in (found.score, found.infoc, found.infoe)]
     [1.0, 1.0, 1.0]
     """
-    values, truth, probed, asked = checked_parts(
-        codes,
-        factors,
-        *((codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)),
-    )
-    _check_factors(estimator, truth)
+    test = (codes, factors) if codes_test is None or factors_test is None else (codes_test, factors_test)
+    values, truth, probed, asked = checked_parts(codes, factors, *test)
+    counts = [np.unique(column, return_counts=True)[1] for column in truth.T]
+    if all(len(count) == 1 for count in counts):
+        raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")
+    if estimator == "neighbours" and any(count.max() == 1 for count in counts):
+        raise UndefinedError("no value of a factor occurs twice, so it has no neighbours; use the binned estimator")
     inputs = (one_hot if estimator == "categories" else standardised)(values, probed)
     symbols = _symbols(values, estimator, num_bins)
     options = {"neighbours": num_neighbours, "iterations": iterations, "seed": seed}
     tasks = [(symbols, *inputs, column, wanted, options) for column, wanted in zip(truth.T, asked.T, strict=True)]
-    found = fit_in_parallel(_factor_scores, tasks, [len(np.unique(column)) for column in truth.T], progress)
-    active = _active(values, 0.0 if estimator == "categories" else active_range)
-    information = np.stack([column for column, _ in found], axis=1)
-    sizes = histogram_facts(values) if estimator == "binned" else {"samples": len(values)}
-    sizes |= {"test": 0 if codes_test is None else len(probed)}
-    return _infomec_result(information, truth, active, np.array([share for _, share in found]), sizes)
-
-
-def _infomec_result(
-    information: Floats, truth: Whole, active: Flags, infoe: Floats, sizes: dict[str, int]
-) -> InfomecResult:
-    entropies = np.array([entropy(column) for column in truth.T])
-    varies = entropies > 0
-    shares = np.divide(information, entropies, out=np.zeros_like(information), where=varies)
+    found = fit_in_parallel(_factor_scores, tasks, [len(count) for count in counts], progress)
+    information, infoe = np.stack([column for column, _ in found], axis=1), np.array([share for _, share in found])
+    ranges = np.ptp(values, axis=0)
+    active = ranges > (0.0 if estimator == "categories" else active_range) * ranges.max(initial=0.0)
+    entropies = entropies_of(truth)
+    varies, shares = entropies > 0, shares_of(information, entropies)
     infom, infoc = concentration(shares[:, varies]), concentration(shares[active].T)
+    sizes = histogram_facts(values) if estimator == "binned" else {"samples": len(values)}
     return InfomecResult(
         float(infom[active].mean()) if active.any() else 0.0,
         float(infoc[varies].mean()),
@@ -299,22 +288,8 @@ def _infomec_result(
         tuple(active.tolist()),
         information,
         tuple(entropies.tolist()),
-        settings=sizes,
+        settings=sizes | {"test": 0 if codes_test is None else len(probed)},
     )
-
-
-def _check_factors(estimator: str, factors: Whole) -> None:
-    counts = [np.unique(column, return_counts=True)[1] for column in factors.T]
-    if all(len(count) == 1 for count in counts):
-        raise UndefinedError("InfoMEC needs a factor that varies, and none of them does in the sample")
-    if estimator == "neighbours" and any(count.max() == 1 for count in counts):
-        raise UndefinedError("no value of a factor occurs twice, so it has no neighbours; use the binned estimator")
-
-
-def _active(codes: Floats, share: float) -> Flags:
-    """Return which latents have a range above this share of the largest one."""
-    ranges = np.ptp(codes, axis=0)
-    return ranges > share * ranges.max(initial=0.0)
 
 
 def concentration(shares: Floats) -> Floats:
@@ -348,21 +323,17 @@ def _factor_scores(
     symbols: Floats | Whole, train: Any, test: Any, factor: Whole, asked: Whole, options: dict[str, int]
 ) -> tuple[Floats, float]:
     """Return the information of every latent on one factor, and the share of its entropy that is predicted."""
+    from sklearn.feature_selection import mutual_info_classif
+
     if len(np.unique(factor)) == 1:
         return np.zeros(symbols.shape[1]), 0.0
     if symbols.dtype == np.float64:
-        columns = [_nearest(column, factor, options["neighbours"], options["seed"]) for column in symbols.T]
+        settings = {"n_neighbors": options["neighbours"], "random_state": options["seed"], "n_jobs": 1}
+        nearest = partial(mutual_info_classif, discrete_features=False, **settings)  # Ross (2014)
+        columns = [float(nearest(column[:, None], factor)[0]) for column in symbols.T]
     else:
         columns = [mutual_information(column, factor) for column in symbols.T]
     return np.array(columns), predicted_share(train, factor, test, asked, options["iterations"])
-
-
-def _nearest(code: Floats, factor: Whole, neighbours: int, seed: int) -> float:
-    """Return the mutual information in nats from the distances to the nearest neighbours (Ross 2014)."""
-    from sklearn.feature_selection import mutual_info_classif
-
-    options = {"discrete_features": False, "n_neighbors": neighbours, "random_state": seed, "n_jobs": 1}
-    return float(mutual_info_classif(code[:, None], factor, **options)[0])
 
 
 def predicted_share(train: Any, factor: Whole, test: Any, asked: Whole, iterations: int) -> float:

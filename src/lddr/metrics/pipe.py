@@ -1,4 +1,4 @@
-"""PIPE: can a network tell reconstructions from decodings of independent latents? (Estermann & Wattenhofer 2023)."""
+"""PIPE: can a network classify reconstructions and decodings of independent latents? (Estermann & Wattenhofer 2023)."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +19,7 @@ CHUNK = 500  # images that are encoded at once, and tested
 
 @dataclass(frozen=True)
 class PipeResult(Result):
-    """2 · (1 - accuracy), at most 1: the judge cannot tell them apart, so each latent can be chosen on its own."""
+    """2 · (1 - accuracy), at most 1 for an accuracy of chance: latents can then be sampled independently."""
 
     accuracy: float  # on images that the judge was not trained on
 
@@ -39,7 +39,7 @@ def pipe(
 ) -> PipeResult:
     """How little decodings of independently drawn latents differ from reconstructions: 2 · (1 - accuracy).
 
-    A network, the judge, is trained to tell them apart, half of each, and tested on others. It is the authors': five
+    A network, the judge, is trained to classify them, half of each, and tested on others. It is the authors': five
     convolutions with batch normalisation. "uniform" draws each latent from the range of its codes, as published;
     "marginals" takes it from the code of another image. No labels are needed.
 

@@ -1,4 +1,4 @@
-"""SAP: by how much the best single latent tells a factor better than the second best does (Kumar et al. 2018)."""
+"""SAP: by how much the best single latent predicts a factor better than the second best does (Kumar et al. 2018)."""
 
 import warnings
 from dataclasses import dataclass

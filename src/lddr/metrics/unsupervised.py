@@ -128,10 +128,7 @@ def mean_off_diagonal(matrix: Floats) -> float:
 
 @dataclass(frozen=True)
 class UdrResult(Result):
-    """The best model's score, the score of every model, and the scores of all pairs behind it.
-
-    `pairs[i, j]` scores model i against model j; the diagonal, which is unused, is 0.
-    """
+    """The best model's score, all scores, and those of all pairs; `pairs[i, j]` scores model i against model j."""
 
     best: int
     scores: tuple[float, ...]  # (models,)
@@ -180,7 +177,13 @@ def udr(
     0.9
     """
     models = _checked_models(codes_of_models, similarity)
-    masks = [_varying(codes, min_variance) for codes in models] if active is None else _checked_masks(active, models)
+    if active is None:  # rounding gives a constant latent some variance
+        masks = [(codes.var(axis=0) > min_variance) & (np.ptp(codes, axis=0) > 0) for codes in models]
+    else:
+        masks = [as_array(mask) for mask in active]
+        expected = [codes.shape[1:] for codes in models]
+        if [mask.shape for mask in masks] != expected or any(mask.dtype != bool for mask in masks):
+            raise UserError("active must hold one mask per model, with True or False for each of its latents")
     kept = [codes[:, mask] for codes, mask in zip(models, masks, strict=True)]
     pairs = _pair_scores(kept, similarity, alpha)
     others = ~np.eye(len(models), dtype=bool)
@@ -203,21 +206,8 @@ def _checked_models(codes_of_models: Sequence[ArrayLike], similarity: str) -> li
         shapes = ", ".join(str(codes.shape) for codes in models)
         raise UserError(f"expected codes (samples, latents) of the same samples from every model, got {shapes}")
     if not all(np.isfinite(codes).all() for codes in models):
-        raise UserError("the codes hold values that are not finite; fix them before they are scored")
+        raise UserError("the codes contain NaN or infinite values; fix them before they are scored")
     return models
-
-
-def _checked_masks(active: Sequence[ArrayLike], models: list[Floats]) -> list[NDArray[np.bool_]]:
-    masks = [as_array(mask) for mask in active]
-    if [mask.shape for mask in masks] != [codes.shape[1:] for codes in models] or any(
-        mask.dtype != bool for mask in masks
-    ):
-        raise UserError("active must hold one mask per model, with True or False for each of its latents")
-    return masks
-
-
-def _varying(codes: Floats, min_variance: float) -> NDArray[np.bool_]:
-    return (codes.var(axis=0) > min_variance) & (np.ptp(codes, axis=0) > 0)  # rounding gives a constant some variance
 
 
 def _pair_scores(models: list[Floats], similarity: Similarity, alpha: float) -> Floats:

@@ -15,6 +15,6 @@ from lddr.parts import encoders as encoders
 
 
 def build(part: Part, first: Any, second: Any, **settings: Any) -> Any:
-    """The network, with those of the settings that its constructor has."""
+    """Return the network, with those of the settings that its constructor has."""
     known = inspect.signature(part.cls).parameters
     return part.cls(first, second, **{name: value for name, value in settings.items() if name in known})

@@ -49,7 +49,7 @@ class Levels(NamedTuple):
 
 
 def levels_of(image_shape: ImageShape) -> Levels:
-    """Levels that bring the longer side nearest to 4: 16 pixels have 2 levels, 64 have 4, and 96 have 5 (96 → 3)."""
+    """Return levels that bring the longer side nearest to 4: 2 for 16 pixels, 4 for 64, and 5 for 96 (96 → 3)."""
     check_image_shape(image_shape)
     height, width, _ = image_shape
     halvings = round(log2(max(height, width) / SMALLEST_MAP))
@@ -122,7 +122,7 @@ class Decoder(nn.Module):
         return crop_to(self.last(self.hidden(latents)[-1]), self.size)
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
-        """What the FC layers give and every image on the way, (batch, channels, height, width), before the last."""
+        """Return the feature maps (batch, channels, height, width) of the FC layers and of each level but the last."""
         features = self.stem(latents).unflatten(1, self.smallest)
         images = [features.permute(0, 3, 1, 2)]  # channels last in memory: no copy
         for deconvolution in list(self.deconvolutions)[:-1]:
@@ -152,7 +152,7 @@ class BroadcastDecoder(nn.Module):
         return self.last(self.hidden(latents)[-1])
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
-        """Every image before the last, (batch, channels, height, width), the first with its border."""
+        """Return the feature maps (batch, channels, height, width) before the last layer, the first with its border."""
         first = self.convolutions[0](latents)
         return [first, self.convolutions[1](first)]
 
@@ -186,7 +186,7 @@ def initialise(module: nn.Module, generator: torch.Generator, initialiser: str =
 
 
 def _truncated(layer: Layer, generator: torch.Generator) -> None:
-    """The authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero."""
+    """Return the authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero."""
     drawn = torch.empty(layer.weight.shape)
     sigma = 1 / sqrt(_fan_in(layer))
     nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
@@ -196,7 +196,7 @@ def _truncated(layer: Layer, generator: torch.Generator) -> None:
 
 
 def _uniform(layer: Layer, generator: torch.Generator) -> None:
-    """Torch's: weights and biases within ±1/√fan_in, where a transposed convolution counts the channels it gives."""
+    """Use torch's: weights and biases within ±1/√fan_in, where a transposed convolution counts its output channels."""
     bound = 1 / sqrt(layer.weight[0].numel())
     for parameter in layer.parameters():
         parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
@@ -206,7 +206,7 @@ INITIALISERS = {"truncated": _truncated, "uniform": _uniform}
 
 
 def _fan_in(layer: Layer) -> int:
-    """Inputs per output; a transposed convolution counts kernel area x in_channels, as Haiku does.
+    """Return inputs per output; a transposed convolution counts kernel area x in_channels, as Haiku does.
 
     At stride 2 only a quarter of these taps meet in one pixel: the count is that of the forward map's kernel.
     """
@@ -231,7 +231,7 @@ def crop_to(images: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def _level_channels(levels: int, width: int) -> list[int]:
-    """Channels after each level of the encoder: the last two have 2·width, those before them width."""
+    """Return channels after each level of the encoder: the last two have 2·width, those before them width."""
     return [width if level < levels - 2 else 2 * width for level in range(levels)]
 
 

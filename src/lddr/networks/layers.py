@@ -141,7 +141,7 @@ class BroadcastConvolution(nn.Conv2d):
 
 @cache
 def _broadcast_features(size: tuple[int, int], _device: torch.device, _dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """What the taps of every output pixel see, of the image's inside and of its coordinates; zeros in the border."""
+    """Return what the taps of each output pixel cover: the inside of the image and coordinates; zeros in the border."""
     lines = [torch.linspace(-1, 1, side) for side in size]
     seen = torch.stack([torch.ones(size), *torch.meshgrid(*lines, indexing="ij")])  # (3, height, width)
     patches = functional.unfold(functional.pad(seen, SAME)[None], KERNEL).view(3, KERNEL**2, *size)
@@ -156,7 +156,7 @@ def channels_last(layer: Convolving) -> Convolving:
 
 
 def _operands(images: Tensor, layer: nn.Conv2d | nn.ConvTranspose2d) -> tuple[Tensor, Tensor, Tensor]:
-    """Images, weight and bias in the precision of the surrounding autocast: custom functions have to ask for it."""
+    """Return images, weight and bias in the precision of autocast, which does not cast for custom functions."""
     assert layer.bias is not None
     if not torch.is_autocast_enabled("cpu"):
         return images, layer.weight, layer.bias
@@ -205,7 +205,7 @@ class _OverlapAdd(torch.autograd.Function):
 def _gradients(
     gradient: Tensor, images: Tensor, weight: Tensor, geometry: Geometry, needed: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of the images and the weight, where needed, and of the bias."""
+    """Return the gradients of the images and the weight, where needed, and of the bias."""
     stride, padding, transposed = geometry
     gradient = gradient.contiguous(memory_format=torch.channels_last)
     of_images, of_weight, _ = torch.ops.aten.convolution_backward(
@@ -215,12 +215,12 @@ def _gradients(
 
 
 def _crop(stride: int) -> int:
-    """Lines to drop at the top and at the left of the full transposed convolution."""
+    """Return how many lines to drop at the top and at the left of the full transposed convolution."""
     return 1 if stride == 2 else 2  # stride 1: SAME puts one line before the image, of the three that 4 taps need
 
 
 def _spread(images: Tensor, weight: Tensor) -> Tensor:
-    """What each pixel sends through each tap, (batch, channels, 4, 4, height, width)."""
+    """Return what each pixel sends through each tap, (batch, channels, 4, 4, height, width)."""
     batch, inputs, height, width = images.shape
     senders = images.permute(0, 2, 3, 1).flatten(1, 2)
     taps = weight.permute(1, 2, 3, 0).reshape(-1, inputs)
@@ -229,7 +229,7 @@ def _spread(images: Tensor, weight: Tensor) -> Tensor:
 
 
 def _collect(sent: Tensor, bias: Tensor, stride: int) -> Tensor:
-    """What each pixel of the result receives, (batch, channels, stride x height, stride x width); uses `sent` up."""
+    """Return what each pixel receives, (batch, channels, stride x height, stride x width); overwrites `sent`."""
     batch, channels, _, _, height, width = sent.shape
     result = sent.new_empty(batch, height, stride, width, stride, channels)
     for row in range(stride):
@@ -241,7 +241,7 @@ def _collect(sent: Tensor, bias: Tensor, stride: int) -> Tensor:
 
 
 def _sum_taps(sent: Tensor, phase: int, stride: int, dim: int) -> Tensor:
-    """Line stride·i + phase of the result: the sum over shifts s of tap phase + crop - stride·s of pixel i + s."""
+    """Return line stride·i + phase of the result, Σ_s of tap phase + crop - stride·s of pixel i + s."""
     first = phase + _crop(stride)
     total = sent[:, :, first]
     for shift in (-1, 1, 2):

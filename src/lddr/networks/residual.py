@@ -86,7 +86,7 @@ class ResidualDecoder(nn.Module):
         return crop_to(self.last(self.hidden(latents)[-1]), self.size)
 
     def hidden(self, latents: Tensor) -> list[Tensor]:
-        """Feature maps (batch, channels, height, width): of the FC layers and of each level; the last is rectified."""
+        """Return the feature maps (batch, channels, height, width) of FC layers and levels, the last rectified."""
         maps = [self.stem(latents).unflatten(1, self.smallest).permute(0, 3, 1, 2)]  # channels last in memory: no copy
         for level in self.levels:
             maps.append(level(maps[-1]))

@@ -12,6 +12,8 @@ from lddr.schedules import linear
 from lddr.settings import Setting
 from lddr.vae import Output
 
+KlFactor = Annotated[float, Setting("Weight of the KL.", at_least=0)]
+
 
 @objectives.register("autoencoder")
 class Autoencoder(Objective):
@@ -31,11 +33,18 @@ class Elbo(Objective):
 
 @objectives.register("beta")
 class Beta(Objective):
-    """β · KL (β-VAE)."""
+    """β · KL (β-VAE).
+
+    Examples
+    --------
+    >>> import lddr
+    >>> lddr.objectives.Beta(beta=6).beta
+    6.0
+    """
 
     grid = {"beta": (1, 2, 4, 6, 8, 16)}  # noqa: RUF012
 
-    def __init__(self, beta: Annotated[float, Setting("Weight of the KL.", at_least=0)] = 4.0) -> None:
+    def __init__(self, beta: KlFactor = 4.0) -> None:
         super().__init__()
         self.beta = beta
 
@@ -66,7 +75,6 @@ class Annealed(Objective):
         self.capacity, self.capacity_weight, self.capacity_steps = capacity, capacity_weight, capacity_steps
 
     def schedule(self, step: int) -> float:
-        """The capacity C."""
         return linear(0.0, self.capacity, step, self.capacity_steps)
 
     def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:

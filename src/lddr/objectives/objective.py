@@ -19,14 +19,30 @@ Number = float | Tensor
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of a batch in nats per image, and its terms; `backward` computes the gradients of the VAE."""
+    """The loss of a batch in nats per image, and its terms; `backward` computes the gradients of the VAE.
 
-    reconstruction: Tensor  # -log p(x | z)
-    kl: Tensor  # KL(posterior ‖ prior), without a weight
-    penalties: dict[str, Tensor]  # weighted, by name
+    Parameters
+    ----------
+    reconstruction
+        -log p(x | z).
+    kl
+        KL(posterior ‖ prior), without a weight.
+    penalties
+        Weighted penalties by name.
+    reconstruction_weight
+        Weight of the reconstruction in the total.
+    discriminator
+        The discriminator's own loss, which has no gradient for the VAE.
+    output
+        The output of the VAE that this is the loss of.
+    """
+
+    reconstruction: Tensor
+    kl: Tensor
+    penalties: dict[str, Tensor]
     reconstruction_weight: float = 1.0
-    discriminator: Tensor | None = None  # the discriminator's own loss, which has no gradient for the VAE
-    output: Output | None = None  # what it is the loss of
+    discriminator: Tensor | None = None
+    output: Output | None = None
 
     @cached_property
     def total(self) -> Tensor:
@@ -59,7 +75,9 @@ class Loss:
 
 
 class Objective(nn.Module, ABC):
-    """Reconstruction + penalties. Call it with the output of a VAE and the images.
+    """Reconstruction + penalties. Call it with the output of a VAE and the images; it returns a `Loss`.
+
+    An objective of your own needs `penalties`.
 
     Examples
     --------
@@ -105,7 +123,7 @@ class Objective(nn.Module, ABC):
         return posterior
 
     def attach(self, latent: Latent) -> Self:
-        """Make it ready for a latent: build a discriminator, if it has one. Return the objective."""
+        """Build the discriminator for a latent, if there is one, and return the objective."""
         return self
 
     def forward(
@@ -129,6 +147,11 @@ class Objective(nn.Module, ABC):
             The training step, for objectives with a schedule.
         schedule, random
             Replace what `schedule(step)` and `draw` return.
+
+        Returns
+        -------
+        Loss
+            The total, its terms, and a discriminator's loss.
         """
         latent = output.vae.latent
         if self.needs_densities and not latent.has_densities:
@@ -155,6 +178,18 @@ class AdversarialObjective(Objective):
 
     In your own loop, call `attach(latent)`, give `discriminator.parameters()` to a second optimizer, and after
     `loss.backward()` call `loss.discriminator.backward()` as well.
+
+    Examples
+    --------
+    >>> import lddr, torch
+    >>> latent = lddr.latents.Gaussian(num_latents=2)
+    >>> encoder = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, latent.num_parameters))
+    >>> decoder = torch.nn.Sequential(torch.nn.Linear(latent.width, 64), torch.nn.Unflatten(1, (1, 8, 8)))
+    >>> vae, images = lddr.VAE(encoder, decoder, latent), torch.rand(5, 1, 8, 8)
+    >>> objective = lddr.objectives.AdversarialCorrelation(gamma=10, discriminator_width=8).attach(latent)
+    >>> loss = objective(vae(images), images)
+    >>> loss.backward()
+    >>> loss.discriminator.backward()
     """
 
     random_stream = "permutation"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from torch import Tensor
-
 from lddr.latents.latent import Posterior
-from lddr.objectives.objective import Number, Objective
+from lddr.objectives.elbo import Beta, KlFactor
 from lddr.parts import objectives
 from lddr.settings import Setting
-from lddr.vae import Output
 
 
 @objectives.register("ada_gvae")
-class AdaGVAE(Objective):
-    """β · KL, where the two images of a pair share the posteriors of latents that hardly differ (Ada-GVAE).
+class AdaGVAE(Beta):
+    """β · KL, where the two images of a pair share the posteriors of latents that differ little (Ada-GVAE).
 
     Images i and i + batch / 2 are a pair. A latent is shared if KL(posterior of the first ‖ posterior of the second) is
     below the midpoint between the smallest and the largest KL of the pair's latents: the two bins of equal width in the
@@ -38,11 +35,10 @@ class AdaGVAE(Objective):
 
     needs_pairs = True
     multiplies = False
-    grid = {"beta": (1, 2, 4, 6, 8, 16)}  # noqa: RUF012
 
     def __init__(
         self,
-        beta: Annotated[float, Setting("Weight of the KL.", at_least=0)] = 1.0,
+        beta: KlFactor = 1.0,
         pairs: Annotated[
             str,
             Setting(
@@ -51,16 +47,13 @@ class AdaGVAE(Objective):
             ),
         ] = "1",
     ) -> None:
-        super().__init__()
-        self.beta, self.pairs = beta, pairs
+        super().__init__(beta)
+        self.pairs = pairs
 
     def share(self, posterior: Posterior) -> Posterior:
         kl = posterior.pair_kl().detach()
         threshold = (kl.amin(1, keepdim=True) + kl.amax(1, keepdim=True)) / 2
         return posterior.pooled(kl < threshold, multiply=self.multiplies)
-
-    def penalties(self, output: Output, schedule: Number, random: Tensor | None) -> dict[str, Tensor]:
-        return {"kl": self.beta * output.posterior.mean_kl}
 
 
 @objectives.register("ml_vae")
@@ -72,16 +65,3 @@ class MLVAE(AdaGVAE):
     """
 
     multiplies = True
-
-    def __init__(
-        self,
-        beta: Annotated[float, Setting("Weight of the KL.", at_least=0)] = 1.0,
-        pairs: Annotated[
-            str,
-            Setting(
-                "Pairs of images to train on: how many factors differ in a pair, random, or a .csv file with the names "
-                "or numbers of two images in each row."
-            ),
-        ] = "1",
-    ) -> None:
-        super().__init__(beta, pairs)

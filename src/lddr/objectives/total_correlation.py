@@ -15,6 +15,9 @@ from lddr.parts import objectives
 from lddr.settings import Setting
 from lddr.vae import Output
 
+CovarianceWeight = Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)]
+DiagonalRatio = Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)]
+
 
 @objectives.register("tc")
 class TotalCorrelation(Objective):
@@ -107,11 +110,7 @@ class DipI(Objective):
 
     grid = {"covariance_weight": (1, 2, 5, 10, 20, 50)}  # noqa: RUF012
 
-    def __init__(
-        self,
-        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
-        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 10.0,
-    ) -> None:
+    def __init__(self, covariance_weight: CovarianceWeight = 10.0, diagonal_ratio: DiagonalRatio = 10.0) -> None:
         super().__init__()
         self.covariance_weight, self.diagonal_ratio = covariance_weight, diagonal_ratio
 
@@ -130,13 +129,8 @@ class DipI(Objective):
 class DipII(DipI):
     """As `DipI`, of the covariance of the samples: that of the means plus the mean variance (DIP-VAE-II)."""
 
-    def __init__(
-        self,
-        covariance_weight: Annotated[float, Setting("Weight of the off-diagonal covariances.", at_least=0)] = 10.0,
-        diagonal_ratio: Annotated[float, Setting("Weight of the diagonal, as a multiple.", at_least=0)] = 1.0,
-    ) -> None:
+    def __init__(self, covariance_weight: CovarianceWeight = 10.0, diagonal_ratio: DiagonalRatio = 1.0) -> None:
         super().__init__(covariance_weight, diagonal_ratio)
 
     def covariance(self, posterior: Posterior) -> Tensor:
-        variance = posterior.variance.mean(0).diag_embed()
-        return losses.covariance(posterior.mean) + variance
+        return losses.covariance(posterior.mean) + posterior.variance.mean(0).diag_embed()

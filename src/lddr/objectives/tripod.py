@@ -14,6 +14,10 @@ from lddr.parts import objectives
 from lddr.settings import Setting
 from lddr.vae import Output
 
+KlWeight = Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)]
+HessianWeight = Annotated[float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)]
+InformationWeight = Annotated[float, Setting("Weight of the latents' multi-information.", at_least=0)]
+
 
 @objectives.register("tripod")
 class Tripod(Objective):
@@ -21,17 +25,19 @@ class Tripod(Objective):
 
     The third leg is a latent of few values, whose KL is a constant without gradient if it is not sampled. The Hessian
     penalty is summed over the decoder's hidden layers, which a method `hidden(z)` of the decoder must list.
+
+    Examples
+    --------
+    >>> import lddr
+    >>> lddr.objectives.Tripod(hessian_weight=1).settings
+    {'kl_weight': 1.0, 'hessian_weight': 1.0, 'multi_information_weight': 1.0}
     """
 
     def __init__(
         self,
-        kl_weight: Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)] = 1.0,
-        hessian_weight: Annotated[
-            float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)
-        ] = 10.0,
-        multi_information_weight: Annotated[
-            float, Setting("Weight of the latents' multi-information.", at_least=0)
-        ] = 1.0,
+        kl_weight: KlWeight = 1.0,
+        hessian_weight: HessianWeight = 10.0,
+        multi_information_weight: InformationWeight = 1.0,
     ) -> None:
         super().__init__()
         self.kl_weight = kl_weight
@@ -57,13 +63,7 @@ class Tripod(Objective):
 class MultiInformation(Tripod):
     """KL + λ · kernel-based latent multi-information of the batch's codes: one of Tripod's penalties (KLM)."""
 
-    def __init__(
-        self,
-        kl_weight: Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)] = 1.0,
-        multi_information_weight: Annotated[
-            float, Setting("Weight of the latents' multi-information.", at_least=0)
-        ] = 1.0,
-    ) -> None:
+    def __init__(self, kl_weight: KlWeight = 1.0, multi_information_weight: InformationWeight = 1.0) -> None:
         super().__init__(kl_weight=kl_weight, multi_information_weight=multi_information_weight)
         self.hessian_weight = None
 
@@ -72,13 +72,7 @@ class MultiInformation(Tripod):
 class HessianPenalty(Tripod):
     """KL + λ · normalised Hessian penalty of the decoder's hidden layers: one of Tripod's penalties (NHP)."""
 
-    def __init__(
-        self,
-        kl_weight: Annotated[float, Setting("Weight of the KL; 0 for none.", at_least=0)] = 1.0,
-        hessian_weight: Annotated[
-            float, Setting("Weight of the decoder's normalised Hessian penalty.", at_least=0)
-        ] = 10.0,
-    ) -> None:
+    def __init__(self, kl_weight: KlWeight = 1.0, hessian_weight: HessianWeight = 10.0) -> None:
         super().__init__(kl_weight=kl_weight, hessian_weight=hessian_weight)
         self.multi_information_weight = None
 

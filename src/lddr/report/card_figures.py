@@ -15,9 +15,11 @@ from lddr.report.exhibits import Drawn, card_figures
 from lddr.report.style import (
     HIGHLIGHT,
     INK,
+    MUTED,
     PAPER,
     SECOND,
     SEQUENTIAL,
+    SMALL_TEXT,
     Axes,
     Figure,
     colour,
@@ -36,17 +38,24 @@ if TYPE_CHECKING:
 
 
 def draw_matrix(
-    axes: Axes, values: Floats, rows: Sequence[str], columns: Sequence[str], colours: str, lowest: float
+    axes: Axes,
+    values: Floats,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: str,
+    lowest: float,
+    grey: NDArray[np.bool_] | None = None,
 ) -> None:
-    """Draw a cell for each number, with colours from `lowest` to 1."""
+    """Draw a cell for each number, with colours from `lowest` to 1, and those in `grey` without colour."""
     import matplotlib
 
-    colour_map = matplotlib.colormaps[colours].with_extremes(bad="#eeeeee")
-    axes.imshow(values, cmap=colour_map, vmin=lowest, vmax=1, aspect="auto")
+    colour_map = matplotlib.colormaps[colours].with_extremes(bad="#f2f2f2")
+    grey = np.zeros(values.shape, bool) if grey is None else grey
+    axes.imshow(np.where(grey, np.nan, values), cmap=colour_map, vmin=lowest, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
-        ink = PAPER if abs(value) > 0.65 else INK
+        ink = MUTED if grey[row, column] else PAPER if abs(value) > 0.65 else INK
         text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
-        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=ink)
+        axes.text(column, row, text, ha="center", va="center", fontsize=SMALL_TEXT, color=ink)
     axes.set_xticks(range(len(columns)), columns, rotation=35, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(rows)), rows)
     axes.set_xticks(np.arange(1, len(columns)) - 0.5, minor=True)
@@ -105,15 +114,16 @@ def settled_range(values: Floats) -> tuple[float, float]:
 
 @card_figures.add("traversals", "Traversals of the latents", 30)
 def latent_traversals(loaded: LoadedRun) -> Drawn:
-    """Draw a row of pictures for each latent, with its values above."""
-    rows = traversals(loaded)
-    columns, alike = max(len(row.pictures) for row in rows), len({row.labels for row in rows}) == 1
-    figure = new_figure(1.2 + 0.85 * columns, (0.87 if alike else 1.05) * len(rows) + 0.2)
+    """Draw the start image and its reconstruction, then a row of pictures for each latent, with its values above."""
+    found = traversals(loaded)
+    rows = [found.start, *found.rows]
+    columns, alike = max(len(row.pictures) for row in rows), len({row.labels for row in found.rows}) == 1
+    figure = new_figure(1.5 + 0.85 * columns, (0.87 if alike else 1.1) * len(rows) + 0.4)
     panels = figure.subplots(len(rows), columns, squeeze=False)
     for row, line in zip(rows, panels, strict=True):
         draw_traversal(line, row)
     if alike:  # one line of labels is enough
-        for axes in panels[1:].ravel():
+        for axes in panels[2:].ravel():
             axes.set_title("")
     return Drawn(figure, traversals_caption(loaded.run))
 
@@ -129,12 +139,12 @@ def reconstructions(loaded: LoadedRun) -> Drawn:
             draw_picture(axes, picture)
         row[0].set_ylabel(name, rotation=0, ha="right", va="center")
     dataset = dataset_title(str(loaded.run.value("dataset")))
-    return Drawn(figure, f"Images of {dataset} (top) and what {method_title(loaded.run)} makes of them.")
+    return Drawn(figure, f"Images of {dataset} (top) and their reconstructions by {method_title(loaded.run)}.")
 
 
 INFORMATION_CAPTION = (
     "Mutual information of each latent with each factor, as a share of the factor's entropy; the framed latents "
-    "know most of a factor. The MIG is the mean lead of the framed over the next best."
+    "encode most of a factor. The MIG is the mean difference between the framed and the next best latent."
 )
 
 
@@ -176,7 +186,7 @@ def training_curves(loaded: LoadedRun) -> Drawn:
         axes.set(title=name.upper() if name in CAPITALS else name.replace("_", " "), xlabel="step")
         _tidy(axes, values[seen])
     noise = "" if scale is None else f" The noise scale multiplies the noise of the latents. {NOISE_NOTE}"
-    return Drawn(figure, f"Terms of the loss in nats per image, each the mean since the point before.{noise}")
+    return Drawn(figure, f"Terms of the loss in nats per image, each averaged since the previous point.{noise}")
 
 
 def _tidy(axes: Axes, values: Floats) -> None:
@@ -191,8 +201,8 @@ def _tidy(axes: Axes, values: Floats) -> None:
 IMAGES = 200  # whose posteriors are shown
 POSTERIOR_CAPTION = (
     f"The probability of every category (across) for {IMAGES} images (down, sorted by code), latent by latent: a "
-    "sharp line means that the latent is discrete by now, grey all over that it is inactive. Above each: the mean of "
-    "the largest probability, and how many of the categories are ever the most probable."
+    "sharp line means that the latent is discrete, a uniform grey that it is inactive. Above each: the mean of "
+    "the largest probability, and how many categories are the most probable one for some image."
 )
 
 
@@ -222,6 +232,6 @@ def _draw_posterior(axes: Axes, table: NDArray, latent: int) -> None:
     order = np.argsort(table @ np.arange(count), kind="stable")
     axes.imshow(table[order], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     used = len(np.unique(table.argmax(axis=1)))
-    axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=8)
+    axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=SMALL_TEXT)
     axes.set(xlabel="category", yticks=(), xticks=(0, count - 1))
     axes.spines[:].set_visible(True)

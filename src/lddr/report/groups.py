@@ -240,9 +240,9 @@ def _published(metric: str) -> dict[str, Any]:
 
 
 def setting_text(value: Any) -> str:
-    """Format a setting for a sentence: large numbers in groups of three, and no resolution as the default one."""
+    """Format a setting for a sentence: large numbers with commas, and no resolution as the default one."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}".replace(",", " ") if value >= 10_000 else str(value)
+        return f"{value:,}" if value >= 10_000 else str(value)
     return str(DEFAULT_PIXELS) if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

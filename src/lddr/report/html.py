@@ -1,18 +1,16 @@
 """A self-contained HTML page: sortable tables, embedded pictures, and no network requests."""
 
-import html
-import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from html import escape
 from importlib.resources import files
 from io import BytesIO
 
 from lddr.report.exhibits import EMPTY, FORMATS, Cell, Number, Table
 
-MIME = {"md": "text/markdown", "tex": "application/x-tex", "csv": "text/csv"}
-FORMAT_TITLES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
+DOWNLOADS = {"csv": ("CSV", "text/csv"), "tex": ("LaTeX", "application/x-tex"), "md": ("Markdown", "text/markdown")}
 DPI, CSS_DPI = 150, 96  # pictures have a higher resolution than the screen
 WIDE = 620  # pixels: a wider picture has its own row
 ABREAST = 3  # pictures next to each other at most
@@ -52,11 +50,6 @@ class Section:
     @property
     def anchor(self) -> str:
         return "".join(letter if letter.isalnum() else "-" for letter in self.title.lower())
-
-
-def escape(text: str) -> str:
-    """Escape text for a page; spaces within numbers become non-breaking."""
-    return re.sub(r"(?<=\d) (?=\d{3}\b)", "\u00a0", html.escape(text))
 
 
 def page(title: str, lead: str, sections: Sequence[Section], footer: str = "") -> str:
@@ -153,13 +146,10 @@ def _number(table: Table, number: Number) -> str:
 
 
 def _downloads(table: Table) -> str:
-    addresses = {
-        ending: data_address(FORMATS[ending](table).encode(errors="replace"), MIME[ending]) for ending in FORMAT_TITLES
-    }
-    links = [
-        f'<a download="{table.name}.{ending}" href="{address}">{FORMAT_TITLES[ending]}</a>'
-        for ending, address in addresses.items()
-    ]
+    links = []
+    for ending, (title, kind) in DOWNLOADS.items():
+        address = data_address(FORMATS[ending](table).encode(errors="replace"), kind)
+        links.append(f'<a download="{table.name}.{ending}" href="{address}">{title}</a>')
     return f'<p class="files">{" · ".join(links)}</p>'
 
 
@@ -208,8 +198,8 @@ def facts_card(title: str, facts: Mapping[str, object], warning: bool = False) -
 
 
 def missing_card(missing: Mapping[str, str]) -> str:
-    """Return a collapsed list of what could not be shown and why, as few readers need it."""
-    summary = f"<summary>What {len(missing)} tables and figures would need</summary>"
+    """Return a collapsed list of the exhibits that could not be made, with the reasons."""
+    summary = f"<summary>{len(missing)} tables and figures need more runs or scores</summary>"
     return f"<details>{summary}{facts_card('', missing)}</details>" if missing else ""
 
 

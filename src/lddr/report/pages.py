@@ -32,7 +32,7 @@ from lddr.report.reproduce import compare_command, report_command, run_commands,
 from lddr.report.style import dataset_title, method_title, model_title, rendered_as
 from lddr.report.traversals import LoadedRun, animation
 from lddr.runs.folder import is_shipped
-from lddr.runs.index import TRAINING_SCORES, Run, Value, gather
+from lddr.runs.index import TRAINING_SCORES, Run, Value, code_rows, gather
 from lddr.runs.tables import default_columns, matching, shown
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LISTED = 6  # names that a sentence lists
 FIRST_FIGURE = "families"  # the figure at the top of a report
-CHECKSUM = "checksum"  # of the images: the setting of least interest
+CHECKSUM = "checksum"  # of the images, which is listed last
 STATES = {
     "finished": "trained to the end",
     "training": "not trained to the end yet",
@@ -96,7 +96,7 @@ def _report_page(
         Section("Settings", facts_card("Runs", _contents(groups)) + table_card(setup_table(groups), downloads=False)),
         Section("Runs", table_card(_run_table(runs), tall=True)),
         Section("Environment", facts_card("", environment(runs))),
-        Section("Do it again", html.code_card("Commands", again)),
+        Section("Reproduce", html.code_card("Commands", again)),
     ]
     sources = " ".join(dict.fromkeys(table.source for table in shown_tables if table.source))
     return html.page("Disentangled representations", lead, sections, sources)
@@ -149,18 +149,19 @@ def write_card(run: Run, out: Path | None = None, dataset: Dataset | None = None
     with suppress(UserError):  # the still traversals, which need the same, report why
         moving = animation(loaded)
         _write(folder / "figures" / "traversals.gif", moving)
-        caption = "Every latent goes through its values and back, the others kept."
+        caption = "Each latent passes through its values and back, with the others fixed."
         pictures.append(Picture("animation", "Traversals, animated", caption, moving))
     undefined = {
         name: str(entry.get("reason")) for name, entry in run.files.metrics.items() if entry.get("score") is None
     }
+    facts = facts_card("Scores without a value", undefined) + facts_card("Codes used by each latent", code_rows(run))
     sections = [
-        Section("Scores", _scores_card([run], ["Value"]) + facts_card("Scores without a value", undefined)),
+        Section("Scores", _scores_card([run], ["Value"]) + facts),
         Section("Figures", html.gallery(pictures)),
         Section("What is missing", html.missing_card(missing)),
         Section("Settings", table_card(setting_table([run], ["Value"]), downloads=False)),
         Section("Environment", facts_card("", environment([run]))),
-        Section("Do it again", html.code_card("Commands", [*run_commands(collect([run]).groups), show_command(run)])),
+        Section("Reproduce", html.code_card("Commands", [*run_commands(collect([run]).groups), show_command(run)])),
     ]
     title = f"{method_title(run)} on {dataset_title(str(run.value('dataset')))}"
     state = STATES.get(str(run.value("state")), f"broken: {run.reason}")
@@ -185,9 +186,11 @@ def write_comparison(runs: Sequence[Run], out: Path = Path("compare")) -> Path:
     labels = [f"{method_title(run)}, seed {run.value('seed')} ({run.run})" for run in runs]
     rows: dict[str, list[Picture]] = {}  # the same figure of all runs
     missing: Missing = {}
+    first = LoadedRun(runs[0])
     for run, label in zip(runs, labels, strict=True):
         lacking: Missing = {}
-        for picture in draw_all(card_figures, LoadedRun(run), out / "figures", lacking, f"{run.run}-"):
+        loaded = LoadedRun(run, like=first if run.value("checksum") == runs[0].value("checksum") else None)
+        for picture in draw_all(card_figures, loaded, out / "figures", lacking, f"{run.run}-"):
             rows.setdefault(picture.title, []).append(replace(picture, title=f"{picture.title}: {label}"))
         missing |= {f"{title}: {label}": reason for title, reason in lacking.items()}
     sections = [
@@ -196,7 +199,7 @@ def write_comparison(runs: Sequence[Run], out: Path = Path("compare")) -> Path:
         Section("Figures", "".join(map(html.side_by_side, rows.values()))),
         Section("What is missing", html.missing_card(missing)),
         Section("Environment", facts_card("", environment(runs))),
-        Section("Do it again", html.code_card("Commands", [compare_command(runs, out)])),
+        Section("Reproduce", html.code_card("Commands", [compare_command(runs, out)])),
     ]
     _write(out / "index.html", html.page(f"{len(runs)} models compared", "; ".join(labels), sections))
     return out / "index.html"
@@ -209,7 +212,7 @@ def _incomparable(runs: Sequence[Run]) -> str:
         return ""
     names = dict.fromkeys(name for group in groups for name in group.setup)
     differing = [name for name in names if len({group.setup.get(name) for group in groups}) > 1]
-    reason = f"they differ in {', '.join(differing)}, so a better score may come from that alone"
+    reason = f"they differ in {', '.join(differing)}, which may explain a difference in scores"
     return _warning({"These runs are not comparable": reason})
 
 

@@ -23,48 +23,49 @@ else:  # matplotlib is imported when something is drawn
     Axes = Figure = Any
 
 
-INK, FAINT, PAPER = "#222222", "#9a9a9a", "#ffffff"
-HIGHLIGHT = "#cc3311"  # for the one thing to look at, the median say
+INK, MUTED, FAINT, PAPER = "#222222", "#666666", "#9a9a9a", "#ffffff"
+HIGHLIGHT = "#cc3311"  # for the most important mark, such as a median
 FIRST, SECOND = "#0072b2", "#d55e00"  # two directions of a grid
 SEQUENTIAL, DIVERGING = "Blues", "RdBu"
 
+TEXT, SMALL_TEXT = 10, 9  # points: legible at 96 pixels to the inch, and where a page shows a figure smaller
 STYLE: Any = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
+    "font.size": TEXT,
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
+    "axes.titlesize": TEXT,
+    "axes.labelsize": TEXT,
     "axes.linewidth": 0.7,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "figure.facecolor": PAPER,
-    "figure.titlesize": 11,
+    "figure.titlesize": 12,
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.7,
     "hatch.linewidth": 0.7,
-    "legend.fontsize": 8,
+    "legend.fontsize": SMALL_TEXT,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
     "xtick.color": INK,
     "ytick.color": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
+    "xtick.labelsize": SMALL_TEXT,
+    "ytick.labelsize": SMALL_TEXT,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
     "text.parse_math": False,  # a dollar sign in somebody's name for a factor is a dollar sign
-    "svg.hashsalt": "lddr",  # else every file has other names inside
+    "svg.hashsalt": "lddr",  # the same names in every file
     "pdf.fonttype": 42,
 }
-ROOM = 0.04  # inches around text that sticks out
+ROOM = 0.04  # inches around text, as in the layout of figures
 UNDATED: Any = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Use matplotlib's defaults and our style, whatever the user's settings are; for a `with`, or as a decorator."""
+    """Use matplotlib's defaults and our style, regardless of the user's settings; for a `with`, or as a decorator."""
     import matplotlib
 
     with matplotlib.rc_context():
@@ -99,11 +100,11 @@ def rendered(figure: Figure, kind: str = "png", dpi: int = 150) -> bytes:
 
 
 def rendered_as(kinds: Iterable[str], figure: Figure, dpi: int = 150) -> dict[str, bytes]:
-    """Return the figure as files in several formats, laid out once, which takes longer than to write it."""
+    """Return the figure as files in several formats, laid out once, because layout takes longer than writing."""
     files = {}
-    with house_style():  # ticks are made when they are needed: now
+    with house_style():  # matplotlib makes ticks only now
         area = whole_area(figure)
-        figure.set_layout_engine("none")  # all stays where it is now
+        figure.set_layout_engine("none")  # the layout is final
         for kind in kinds:
             buffer = BytesIO()
             figure.savefig(buffer, format=kind, dpi=dpi, metadata=UNDATED[kind], bbox_inches=area)
@@ -112,15 +113,11 @@ def rendered_as(kinds: Iterable[str], figure: Figure, dpi: int = 150) -> dict[st
 
 
 def whole_area(figure: Figure) -> Any:
-    """Return the area, in inches, that holds a figure and all its text; None if nothing sticks out."""
+    """Return the area, in inches, that holds a figure and all its text, even text that sticks out."""
     from matplotlib.transforms import Bbox
 
     figure.draw_without_rendering()
-    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    low, high = np.minimum(drawn.min, 0), np.maximum(drawn.max, (width, height))
-    if max(*-low, *(high - (width, height))) < ROOM / 2:  # half a line of pixels
-        return None
-    return Bbox([low - ROOM * (low < 0), high + ROOM * (high > (width, height))])
+    return Bbox.union([figure.bbox_inches, figure.get_tightbbox().padded(ROOM)])
 
 
 # Continuous latents have dark, cool colours and discrete ones light, warm colours, so that both differ in grey and for

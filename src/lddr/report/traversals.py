@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lddr.data.dataset import Dataset, Images, stream
 from lddr.errors import UserError
-from lddr.report.style import FAINT, Axes, method_title
+from lddr.report.style import FAINT, HIGHLIGHT, MUTED, SMALL_TEXT, Axes, method_title
 from lddr.runs.index import Run
 from lddr.runs.information import LEAST_SHARE, information_of
 
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
     from lddr.trained import Trained
 
+COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
+MAX_LATENTS = 10
+MEASURED_IMAGES = 256  # to find the active latents
+CANDIDATES = 32  # images among which the start of the traversals is chosen
+INACTIVE = 0.02  # the standard deviation of an inactive latent is below this share of the prior's
+NAMED = (
+    "Rows are grouped by the factor that a latent encodes most, with the share of the factor's entropy "
+    f"if it is at least {LEAST_SHARE:g}."
+)
+
 
 @dataclass(frozen=True)
 class LoadedRun:
@@ -30,6 +40,7 @@ class LoadedRun:
 
     run: Run
     given: Dataset | None = None  # images that are only in memory
+    like: LoadedRun | None = None  # a run on the same images, whose traversals start from the same one
 
     @cached_property
     def model(self) -> Trained:
@@ -49,13 +60,153 @@ class LoadedRun:
         """Return the same images for every model of a dataset."""
         return self.dataset.draw(stream(0, "pictures"), count)
 
+    @cached_property
+    def latents(self) -> list[int]:
+        """The latents to show: those tied to factors, else the active ones; all of them if none is active."""
+        if self.model.config.supervision is not None:
+            return list(range(min(len(self.dataset.space.factors), MAX_LATENTS)))
+        deviations = self.model.represent(self.images(MEASURED_IMAGES)).std(axis=0)
+        order = np.argsort(-deviations, kind="stable")[:MAX_LATENTS].tolist()
+        least = INACTIVE * float(np.sqrt(self.model.vae.latent.prior_variance))
+        return [latent for latent in order if deviations[latent] > least] or order
+
+    @cached_property
+    def start(self) -> NDArray[np.uint8]:
+        """The image that the traversals start from."""
+        with suppress(UserError):  # the other model may be missing
+            if self.like is not None and self.like.start.shape == self.model.image_shape:
+                return self.like.start
+        images = self.images(CANDIDATES)
+        return images[most_changed(self.model, self.latents, images)]
+
+
+def most_changed(model: Trained, latents: Sequence[int], images: Images) -> int:
+    """Return which of some images changes most when the latents are traversed."""
+    codes, total = model.represent(images), np.zeros(len(images))
+    for latent in latents:
+        ends = codes.copy(), codes.copy()
+        ends[0][:, latent], ends[1][:, latent] = model.values_of(latent)[[0, -1]]
+        total += np.abs(model.decode(ends[1]) - model.decode(ends[0])).mean(axis=(1, 2, 3))
+    return int(total.argmax())
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """One latent at several of its values, with the others fixed: pictures with a label above each."""
+
+    title: str
+    pictures: NDArray  # (values, height, width, channels), uint8 or floats in [0, 1]
+    labels: tuple[str, ...]
+    nearest: int | None = None  # the picture whose value is nearest to that of the start image
+
+
+@dataclass(frozen=True)
+class Traversals:
+    """The image that traversals start from, its reconstruction, and a row of pictures for each latent."""
+
+    start: Traversal
+    rows: list[Traversal]
+
+
+def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
+    """Return traversals of the supervised or active latents, grouped by factor; `columns` values each, None for all."""
+    model, space, shares = loaded.model, loaded.dataset.space, _shares(loaded.run)
+    tied, code = model.config.supervision is not None, model.represent(loaded.start[np.newaxis])[0]
+    places = {factor: place for place, factor in enumerate(space.names)}
+
+    def position(latent: int) -> tuple[int, float]:
+        factor, share = shares.get(latent, ("", 0.0))
+        return places.get(factor, len(places) + (not factor)), -share
+
+    order = loaded.latents if tied else sorted(loaded.latents, key=position)
+    rows = []
+    for latent in order:
+        values = model.values_of(latent)
+        chosen = evenly_spaced(len(values), columns or len(values))
+        title, labels = f"latent {latent}", _labels(loaded, latent, tied)
+        if tied:
+            title = space.names[latent]
+        elif latent in shares:
+            title = "{} {:.2f}\n".format(*shares[latent]) + title
+        rows.append(
+            Traversal(
+                title.replace("_", " "),
+                model.traverse(loaded.start, latent)[chosen],
+                tuple(labels[place] for place in chosen),
+                int(np.abs(values[chosen] - code[latent]).argmin()),
+            )
+        )
+    pair = np.stack([loaded.start / 255, model.reconstruct(loaded.start[np.newaxis])[0]])
+    return Traversals(Traversal("start image", pair, ("input", "reconstruction")), rows)
+
+
+def traversals_caption(run: Run) -> str:
+    """Describe the rows of a run's traversals."""
+    rows = {
+        "None": "The active latents, each set to several of its values",
+        "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
+    }.get(str(run.value("supervision")), "Each latent that is tied to a factor, at several of its values")
+    named = "" if run.value("supervision") else f" {NAMED}"
+    return (
+        f"{rows}; the others keep the start image's values. Frames mark the values nearest to the start image's. "
+        f"Model: {method_title(run)}.{named}"
+    )
+
+
+def evenly_spaced(count: int, wanted: int) -> NDArray[np.int64]:
+    """Return up to `wanted` indices among `count`, evenly spaced, including the first and the last."""
+    return np.unique(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
+
+
+def _shares(run: Run) -> dict[int, tuple[str, float]]:
+    """Return for each latent the factor that it encodes most and the share of its entropy, if known and substantial."""
+    with suppress(UserError):
+        known = information_of(run.folder)
+        labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
+        return {latent: label for latent, label in labels.items() if label}
+    return {}
+
+
+def _labels(loaded: LoadedRun, latent: int, tied: bool) -> list[str]:
+    """Return labels for a latent's values: a factor's own values if categories are masked, else numbers."""
+    values, space = loaded.model.values_of(latent), loaded.dataset.space
+    if tied and len(values) == space.sizes[latent]:
+        return [space.factors[latent].label(value) for value in range(len(values))]
+    return [f"{value:.2g}".replace("-", "−") for value in values]
+
+
+def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
+    """Draw a row of pictures, with the values above and the name on the left."""
+    for axes in line:
+        axes.set_axis_off()
+    for place, (axes, picture, label) in enumerate(zip(line, row.pictures, row.labels, strict=False)):
+        axes.set_axis_on()
+        draw_picture(axes, picture)
+        axes.set_title(label, fontsize=SMALL_TEXT, pad=2, color=MUTED)
+        if place == row.nearest:
+            axes.spines[:].set(color=HIGHLIGHT, linewidth=1.4)
+    line[0].set_ylabel(row.title, rotation=0, ha="right", va="center")
+
+
+def draw_picture(axes: Axes, picture: NDArray) -> None:
+    """Draw one image, uint8 or floats in [0, 1], greyscale or colour, in a thin frame."""
+    channels = np.broadcast_to(picture, (*picture.shape[:2], 3))
+    axes.imshow(channels if picture.dtype == np.uint8 else channels.clip(0, 1), interpolation="nearest")
+    axes.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
+    axes.set(xticks=(), yticks=())
+
 
 FRAME_DURATION = 160  # milliseconds
 
 
 def animation(loaded: LoadedRun, size: int = 96) -> bytes:
-    """Return a GIF file with all latents of a model side by side."""
-    first, *others = frames(traversals(loaded, columns=None), size)
+    """Return a GIF file: the input, its reconstruction, and all latents of a model going through their values."""
+    found = traversals(loaded, columns=None)
+    still = [
+        Traversal(label, picture[np.newaxis], ("",))
+        for picture, label in zip(found.start.pictures, found.start.labels, strict=True)
+    ]
+    first, *others = frames([*still, *found.rows], size)
     content = BytesIO()
     first.save(content, "GIF", save_all=True, append_images=others, duration=FRAME_DURATION, loop=0)
     return content.getvalue()
@@ -81,98 +232,3 @@ def _frame(rows: Sequence[Traversal], moment: float, size: int) -> Image:
         pen.text((left + size / 2, top / 2), row.title, (40, 40, 40), font, anchor="mm", align="center")
         sheet.paste(as_picture((row.pictures[value].clip(0, 1) * 255).round().astype(np.uint8), size), (left, top))
     return sheet
-
-
-COLUMNS = 10  # values at most: all of a Gaussian latent, every seventh of 64 categories
-MAX_LATENTS = 10
-MEASURED_IMAGES = 256  # to find the active latents
-NAMED = f"most, with the share of the factor's entropy, if that is at least {LEAST_SHARE:.0%}".replace("%", " %")
-INACTIVE = 0.02  # the standard deviation of an inactive latent is below this share of the prior's
-
-
-@dataclass(frozen=True)
-class Traversal:
-    """One latent at several of its values, with the others fixed: pictures with a label above each."""
-
-    latent: int
-    title: str
-    pictures: NDArray[np.float32]  # (values, height, width, channels)
-    labels: tuple[str, ...]
-
-
-def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> list[Traversal]:
-    """Return traversals of the supervised or active latents, largest variance first, from the image all models share.
-
-    `columns` is the number of values to show, None for all.
-    """
-    model, space, image = loaded.model, loaded.dataset.space, loaded.images(1)[0]
-    tied = model.config.supervision is not None
-    named, found = _factors(loaded.run), []
-    for latent in range(min(len(space.factors), MAX_LATENTS)) if tied else _by_use(loaded):
-        pictures = model.traverse(image, latent)
-        chosen = evenly_spaced(len(pictures), columns or len(pictures))
-        labels = _labels(loaded, latent, tied)
-        title = space.names[latent] if tied else f"latent {latent}\n{named.get(latent, '')}".strip()
-        found.append(Traversal(latent, title, pictures[chosen], tuple(labels[place] for place in chosen)))
-    return found
-
-
-def traversals_caption(run: Run) -> str:
-    """Describe the rows of a run's traversals."""
-    rows = {
-        "None": "The active latents, largest variance first, each set to several of its values",
-        "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
-    }.get(str(run.value("supervision")), "Each latent that is tied to a factor, at several of its values")
-    named = "" if run.value("supervision") else f" A latent is named after the factor of which it encodes {NAMED}."
-    return f"{rows}; the others stay as they are for the first image. Model: {method_title(run)}.{named}"
-
-
-def evenly_spaced(count: int, wanted: int) -> NDArray[np.int64]:
-    """Return up to `wanted` indices among `count`, evenly spaced, including the first and the last."""
-    return np.unique(np.linspace(0, count - 1, min(wanted, count)).round().astype(np.int64))
-
-
-def _by_use(loaded: LoadedRun) -> list[int]:
-    """Return latents by decreasing spread of their codes, without inactive ones; all of them if all are inactive."""
-    spreads = loaded.model.represent(loaded.images(MEASURED_IMAGES)).std(axis=0)
-    order = np.argsort(-spreads, kind="stable")[:MAX_LATENTS].tolist()
-    limit = INACTIVE * float(np.sqrt(loaded.model.vae.latent.prior_variance))
-    return [latent for latent in order if spreads[latent] > limit] or order
-
-
-def _factors(run: Run) -> dict[int, str]:
-    """Return the factor that each latent encodes best, if it is known and substantial."""
-    with suppress(UserError):
-        known = information_of(run.folder)
-        labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
-        return {
-            latent: f"{label[0].replace('_', ' ')} {100 * label[1]:.0f} %" for latent, label in labels.items() if label
-        }
-    return {}
-
-
-def _labels(loaded: LoadedRun, latent: int, tied: bool) -> list[str]:
-    """Return labels for a latent's values: a factor's own values if categories are masked, else numbers."""
-    values, space = loaded.model.values_of(latent), loaded.dataset.space
-    if tied and len(values) == space.sizes[latent]:
-        return [space.factors[latent].label(value) for value in range(len(values))]
-    return [f"{value:.2g}".replace("-", "−") for value in values]
-
-
-def draw_traversal(line: Sequence[Axes], row: Traversal) -> None:
-    """Draw a row of pictures, with the values above and the name on the left."""
-    for axes in line:
-        axes.set_axis_off()
-    for axes, picture, label in zip(line, row.pictures, row.labels, strict=False):
-        axes.set_axis_on()
-        draw_picture(axes, picture)
-        axes.set_title(label, fontsize=7, pad=2, color="#555555")
-    line[0].set_ylabel(row.title, rotation=0, ha="right", va="center")
-
-
-def draw_picture(axes: Axes, picture: NDArray) -> None:
-    """Draw one image, uint8 or floats in [0, 1], greyscale or colour, in a thin frame."""
-    channels = np.broadcast_to(picture, (*picture.shape[:2], 3))
-    axes.imshow(channels if picture.dtype == np.uint8 else channels.clip(0, 1), interpolation="nearest")
-    axes.spines[:].set(visible=True, color=FAINT, linewidth=0.4)
-    axes.set(xticks=(), yticks=())

@@ -1,11 +1,14 @@
 """Score the model of a run, and keep the scores in its folder."""
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 from lddr.console import TaskBars
+from lddr.data.correlated import Correlated
 from lddr.data.dataset import Dataset
-from lddr.metrics.evaluate import Options, is_scored, score_images
+from lddr.errors import UserError
+from lddr.metrics.evaluate import Entries, Options, is_scored, score_images
 from lddr.metrics.metric import MetricSettings, Names, choose_metrics, parallel_jobs
 from lddr.runs.folder import RunFolder
 
@@ -23,23 +26,46 @@ def evaluate_run(
     quiet: bool = False,
     dataset: Dataset | None = None,
     device: str = "auto",
+    distribution: str = "uniform",
 ) -> dict[str, Any]:
     """Score a finished run and keep every score in its scores.json as soon as it is computed.
 
-    Scores that are there with the same settings are not computed again.
+    Existing scores with the same settings are reused. The distribution "training" samples images with the correlated
+    factors that the run was trained on; these scores are kept apart, as "mig@training".
     """
     from lddr.trained import Trained
 
-    run, options = RunFolder(folder), Options(seed, bins, bootstrap)
+    run, options = RunFolder(folder), Options(seed, bins, bootstrap, distribution)
     scores, chosen = run.scores, choose_metrics(names, settings)
     known = {} if force else run.metrics
-    missing = {name: metric for name, metric in chosen.items() if not is_scored(known.get(name), metric, options)}
+    missing = {
+        name: metric
+        for name, metric in chosen.items()
+        if not is_scored(known.get(options.stored_name(name)), metric, options)
+    }
     if not missing:
         return scores
     run.check_writable()
     trained = Trained.load(folder).to(device)
     if dataset is not None:
         run.check(dataset)
+    images = dataset or run.dataset
+    if distribution == "training":
+        images = correlated_images(run, images)
+
+    def keep(entries: Entries) -> None:
+        run.add_scores({options.stored_name(name): entry for name, entry in entries.items()})
+
     with TaskBars(quiet) as bars, parallel_jobs(jobs):
-        score_images(dataset or run.dataset, trained.represent, missing, options, bars, trained, keep=run.add_scores)
+        score_images(images, trained.represent, missing, options, bars, trained, keep)
     return run.scores
+
+
+def correlated_images(run: RunFolder, dataset: Dataset) -> Dataset:
+    """Return the dataset, sampled with the correlations of the run's training."""
+    rule = run.config.training.correlate
+    if rule == "none":
+        raise UserError(f"{run} was trained without correlations, so only its uniform distribution can be scored")
+    images = copy(dataset)
+    images.space = Correlated(dataset.space, rule)
+    return images

@@ -253,7 +253,7 @@ class RunFolder:
         facts = {"format": FORMAT, "settings": config.as_dict(), "versions": versions, "dataset": images}
         write_json(self.config_file, facts | ({"about": about} if about else {}))
 
-    def write_scores(self, training: dict[str, float]) -> None:
+    def write_scores(self, training: dict[str, Any]) -> None:
         write_json(self.scores_file, {"training": training})
 
     def add_scores(self, entries: dict[str, Content]) -> Content:

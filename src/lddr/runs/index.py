@@ -42,6 +42,7 @@ TRAINING_SCORES = (
     "explained",
     "active_latents",
     "saturated_latents",
+    "codes",
 )
 LEAST_EXPLAINED = 0.01  # a model that explains less of its images is no better than the mean image
 
@@ -212,16 +213,16 @@ def completed(settings: dict[str, Value]) -> dict[str, Value]:
 @cache
 def _defaults(model: str, is_supervised: bool) -> dict[str, Value]:
     """Return the default of every setting that such runs can have."""
-    from lddr.config import BEFORE, settings_of
+    from lddr.config import BEFORE, BERNOULLI, settings_of
     from lddr.models import models
     from lddr.parts import likelihoods
 
     if model not in models:  # a user's own model, not known here
         return {}
     rules = [(name, owner, rule) for name, one in settings_of(model).items() for owner, rule in one.rules.items()]
-    absent = {*likelihoods} - {"bernoulli"} | (set() if is_supervised else {"supervision"})
+    absent = {*likelihoods} - {BERNOULLI} | (set() if is_supervised else {"supervision"})
     found = [(name, rule.default) for name, owner, rule in rules if owner not in absent]
-    return {"likelihood": "bernoulli"} | {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
+    return {"likelihood": BERNOULLI} | {name: _flat_value(BEFORE.get(name, default)) for name, default in found}
 
 
 def flat_scores(content: dict[str, Any]) -> dict[str, float]:
@@ -231,6 +232,16 @@ def flat_scores(content: dict[str, Any]) -> dict[str, float]:
         details = {name: value for name, value in result.items() if name not in ("score", "settings")}
         flat |= dict(_numbers("", {metric: result.get("score")})) | dict(_numbers(f"{metric}.", details))
     return flat
+
+
+def code_rows(run: Run) -> dict[str, str]:
+    """Return the usage of codes in each latent of a discrete model: the rows of a table, from scores.json."""
+    codes = run.files.scores["training"].get("codes") if run.state == "finished" else None
+    lists = {} if not isinstance(codes, dict) else {name: row for name, row in codes.items() if isinstance(row, list)}
+    usable = {name: row for name, row in lists.items() if all(isinstance(each, int | float) for each in row)}
+    return {
+        f"codes.{name}": ", ".join(f"{each:.3g}" for each in row if abs(each) < 1e9) for name, row in usable.items()
+    }
 
 
 def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 
@@ -22,7 +23,7 @@ from lddr.latents.latent import usual_supervision
 from lddr.metrics.elbo import bounds
 from lddr.objectives.objective import Objective
 from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, RunFolder
-from lddr.runs.index import flat_settings, is_collapsed
+from lddr.runs.index import flat_scores, flat_settings, is_collapsed
 from lddr.runs.loop import train
 from lddr.runs.tracking import TrackedRun
 from lddr.training.accelerator import batches_for, capture, trainer_on
@@ -127,10 +128,10 @@ def _train_and_save(
         train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
         scores = _save_results(trainer, batches, folder, machine)
         if tracked:
-            tracked.set_scores(scores)
+            tracked.set_scores(flat_scores({"training": scores}))
 
 
-def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, float]:
+def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine) -> dict[str, Any]:
     """Save the model and its scores, and return the scores."""
     config, dataset = trainer.config, batches.dataset
     folder.require(CONFIG, LOG)
@@ -142,7 +143,11 @@ def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine
     save_model(folder.model_file, module_tensors("vae", trainer.vae), facts)
     scores = bounds(trainer.vae, config.training.steps, dataset)
     if is_collapsed(scores):
-        say(_collapsed(scores, folder))
+        say(
+            f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} "
+            f"nats) are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; "
+            f"{REMEDY}"
+        )
     folder.require(CONFIG, LOG, MODEL)
     scores |= trainer.validation(batches.validation)
     if config.supervision is not None:
@@ -163,13 +168,6 @@ def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
     versions["threads"] = str(torch.get_num_threads())
     images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
     folder.write_config(config, versions, images)
-
-
-def _collapsed(scores: dict[str, float], folder: RunFolder) -> str:
-    return (
-        f"warning: {folder.path.name} has learned nothing: its reconstructions ({scores['reconstruction']:.1f} nats) "
-        f"are no better than the mean image ({scores['mean_picture']:.1f} nats), and selectors leave it out; {REMEDY}"
-    )
 
 
 def _print_use_of_labels(config: Config, dataset: Dataset) -> None:

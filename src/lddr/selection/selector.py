@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 Verdict = float | str  # the number, or why this run has none
 Better = Literal["lower", "higher"]
 Needs = Literal["scores", "images"]  # images: every model encodes the same images of the dataset
-DEFAULT = "gap"  # the paper's, and the winner by the rule of the results
-# Among seeds of one model: UDR has the smallest mean regret, in results/README.md (0.43; the gap has 0.49) and on own
+DEFAULT = "gap"  # the paper's; in results/selection the best selectors are indistinguishable
+# Among seeds of one model: UDR has the smallest mean regret, in results/selection (0.43; the gap has 0.49) and on own
 # pictures (results/own: 0.20; the gap has 0.28).
 SEEDS_SELECTOR = "udr"
 

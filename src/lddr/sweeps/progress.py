@@ -20,7 +20,7 @@ from lddr.metrics.metric import Metric
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import common_elbo, read_run
 from lddr.runs.tables import shown
-from lddr.settings import rules_of
+from lddr.settings import as_text, rules_of
 from lddr.supervision import Supervision
 from lddr.sweeps.study import Study
 
@@ -151,16 +151,14 @@ def score_rows(study: Study, out: Path) -> list[dict[str, str]]:
     rows = []
     for point, configs in zip(settings, points.values(), strict=True):
         scores = [finished[config].scores for config in configs if config in finished]
-        row = {name: _cell(point.get(name)) for name in _varied(settings)} | {"runs": f"{len(scores)}/{len(configs)}"}
+        varied = {name: point.get(name) for name in _varied(settings)}
+        row = {name: "" if value is None else as_text(value) for name, value in varied.items()}
+        row["runs"] = f"{len(scores)}/{len(configs)}"
         for name in names:
             values = [each[name] for each in scores if name in each]
             row[name] = shown(float(median(values))) if values else "-"
         rows.append(row)
     return rows
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _varied(points: list[dict[str, Any]]) -> list[str]:
@@ -228,7 +226,7 @@ class Estimate:
         sentences = [
             f"{self.study}: {self.runs:,} runs; {stages.get('finished', 0):,} finished, "
             f"{stages.get('trained', 0):,} trained and to be scored, {stages.get('begun', 0):,} half-finished, "
-            f"{stages.get('new', 0):,} to begin"
+            f"{stages.get('new', 0):,} not started"
         ]
         if self.shares:
             cost = f"{hours:,.1f} core-hours, {hours / cores:,.1f} hours on {cores} cores"
@@ -265,7 +263,7 @@ def shape_of(config: Config) -> Config:
     training = Training(batch_size=config.training.batch_size, precision=config.training.precision)
     supervision = config.supervision
     if supervision is not None:  # own images may have fewer labels than the default
-        labels = min(supervision.labels, Supervision.default_of("labels"))
+        labels = min(supervision.labels, Supervision.labels)
         supervision = Supervision(supervision.loss, labels)
     dataset = stand_in(config.dataset)
     return replace(config, dataset=dataset, objective=objective, training=training, supervision=supervision)

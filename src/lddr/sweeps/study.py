@@ -73,6 +73,8 @@ def _content(path: Path) -> TomlTable:
 
 def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:
     """Return the runs whose settings meet every condition; raise UserError if there is none."""
+    if not conditions:  # flat settings of thousands of runs take seconds
+        return tuple(configs)
     left = [(config, config.flat()) for config in configs]
     known = dict.fromkeys(name for _, settings in left for name in settings)
     for condition in conditions:
@@ -107,7 +109,7 @@ def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
     for number, block in enumerate(content["blocks"], 1):
         runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
-    # seed by seed, so that a sweep that is stopped early has some runs of every kind
+    # seed by seed, so that a sweep that is stopped early has runs of every model
     ordered = sorted(runs, key=lambda config: config.training.seed)
     names, scoring = scores[scale]
     return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
@@ -198,17 +200,24 @@ def _axes(where: str, section: TomlTable) -> Axes:
 
 
 def _values(where: str, key: str, value: Any) -> list[Any]:
+    """Return the values of a setting: a list is a grid, except that a setting that is a list has one as its value."""
+    name = PLURALS.get(key, key)
     if key == "seeds" and type(value) is int:
         if value > MOST_RUNS:
             raise UserError(f"{where} seeds must be at most {MOST_RUNS}, not {value}")
-        return list(range(value)) or _values(where, key, [])
-    single = not isinstance(value, list) or (key == "kernels" and not any(isinstance(part, list) for part in value))
-    values = [value] if single else value
+        value = list(range(value))
+    rules = [] if name in NAMES else list(all_settings()[name].rules.values())
+    is_list_setting = any(rule.kind is tuple for rule in rules)
+    is_grid = isinstance(value, list) and (not is_list_setting or any(isinstance(each, list) for each in value))
+    values = value if is_grid else [value]
     if not values:
         raise UserError(f"{where} {key} has no values; give at least one or leave it out")
     seen = set()
     for each in values:
-        _check_value(where, key, PLURALS.get(key, key), each)
+        for rule in rules:
+            rule.fitting(f"{where} {key}", each)
+        if name in NAMES:
+            _check_name(where, key, name, each)
         plain = tuple(each) if isinstance(each, list) else each
         if plain in seen:
             raise UserError(f"{where} {key} has {each!r} twice, which would be the same run; keep one")
@@ -216,11 +225,8 @@ def _values(where: str, key: str, value: Any) -> list[Any]:
     return values
 
 
-def _check_value(where: str, key: str, name: str, value: Any) -> None:
-    """Raise UserError for what `configure` would refuse, with its place in the file."""
-    if name not in NAMES:
-        all_settings()[name].check(f"{where} {key}", value)
-        return
+def _check_name(where: str, key: str, name: str, value: Any) -> None:
+    """Raise UserError for an unknown model, dataset, preset or part, with its place in the file."""
     if not isinstance(value, str):
         raise UserError(f"{where} {key} must be a text, not {value!r}")
     choices = {"preset": PRESETS, "supervision": supervisions(), "latent": latents, "objective": objectives}

@@ -1,1 +1,1 @@
-"""Training: the loop, checkpoints that resume exactly, and what is written and shown on the way."""
+"""Training: the step, its batches and optimizers, checkpoints that resume exactly, accelerators."""

@@ -40,13 +40,13 @@ def trainer_on(
     vae: VAE | None = None,
     objective: Objective | None = None,
 ) -> Trainer:
-    """The trainer of a run for this device."""
+    """Return the trainer of a run for this device."""
     kind = AsynchronousTrainer if device.type in FOUND_INF else Trainer
     return kind(config, dataset, device, vae, objective)
 
 
 def batches_for(trainer: Trainer, dataset: Dataset) -> Batches:
-    """The batches of a run for its device."""
+    """Return the batches of a run for its device."""
     return Batches(trainer, dataset) if trainer.device.type == "cpu" else BatchesAhead(trainer, dataset)
 
 
@@ -73,7 +73,7 @@ class AsynchronousTrainer(Trainer):
         return loss.terms
 
     def replay(self, warm_up: Callable[[Step], Step], record: Record) -> None:
-        """From now on take a few more steps as they are, then record one and replay it."""
+        """Take a few more steps as they are, then record one and replay it from then on."""
 
         def without_gradients(body: Callable[[], Terms]) -> Recorded:
             for _, _, _, optimizer in self._trained():  # those of the replayed step have memory of their own
@@ -123,7 +123,7 @@ class BatchesAhead(Batches):
         return self._batch(as_pixels(pictures), draws, *draws["schedules"].unbind())
 
     def pictures(self, generator: np.random.Generator, size: int) -> Tensor:
-        """Images in bytes, or only their indices where the device has all images."""
+        """Return images in bytes, or only their indices where the device has all images."""
         if self._kept is None:
             return super().pictures(generator, size)
         return torch.from_numpy((self.sampler or self.dataset.space).sample(generator, size))
@@ -181,7 +181,7 @@ class Replayed:
 
 
 def on_own_stream(step: Step) -> Step:
-    """The same step on a stream of its own, unless it is being recorded."""
+    """Return the same step on a stream of its own, unless it is being recorded."""
     aside = torch.cuda.Stream()
 
     def taken(batch: Batch) -> Terms:
@@ -205,5 +205,5 @@ def record_graph(body: Callable[[], Terms]) -> Recorded:
 
 
 def _tensors(batch: Batch) -> list[Tensor]:
-    """All of a batch: on an accelerator schedules are tensors, too."""
+    """Return all tensors of a batch: on an accelerator schedules are tensors, too."""
     return [each for each in tree_leaves(batch) if each is not None]

@@ -73,7 +73,7 @@ class Adam:
         )
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
-        """Step counters and moments by the number of the parameter, not copied."""
+        """Return step counters and moments by the index of the parameter, not copied."""
         named = {"step": self._steps, "exp_avg": self._means, "exp_avg_sq": self._squares}
         return {f"{prefix}.{number}.{name}": each for name, kind in named.items() for number, each in enumerate(kind)}
 

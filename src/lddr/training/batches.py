@@ -50,13 +50,13 @@ class Batches:
         self.labelled, self.validation = self._labels()  # the images of the first in bytes: there may be many
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step, on the device."""
+        """Return the batch of a step, on the device."""
         draws = self.draw(step)
         scale, rate, schedule = draws["schedules"].tolist()
         return self._batch(as_pixels(draws["pictures"]), draws, scale, rate, schedule)
 
     def draw(self, step: int) -> Draws:
-        """Pictures as bytes, noise, schedules, the random numbers of the objective, and which labelled images."""
+        """Return images in bytes, noise, schedules, the objective's random numbers, and indices of labelled images."""
         config, latent, objective = self.trainer.config, self.trainer.vae.latent, self.trainer.objective
         seed, size, steps = config.training.seed, config.training.batch_size, config.training.steps
         schedules = (
@@ -78,7 +78,7 @@ class Batches:
         return draws
 
     def pictures(self, generator: np.random.Generator, size: int) -> Tensor:
-        """Random images of the dataset in bytes, (batch, height, width, channels)."""
+        """Return random images of the dataset in bytes, (batch, height, width, channels)."""
         if self.sampler is None:
             images = self.dataset.draw(generator, size)
         else:
@@ -91,7 +91,7 @@ class Batches:
         return Batch(images, draws["noise"], draws.get("random"), labelled, scale, rate, schedule)
 
     def _sampler(self) -> Pairs | Correlated | None:
-        """Which images batches consist of: pairs, images with correlated factors, or None for all alike."""
+        """Return what draws the images of a batch: pairs, correlated factors, or None for all images alike."""
         pairs, training = self.trainer.objective.pairs, self.trainer.config.training
         is_correlated = training.correlate != "none"
         if pairs is None:
@@ -104,7 +104,7 @@ class Batches:
         return Pairs(self.dataset, pairs)
 
     def _labels(self) -> tuple[Labelled | None, Labelled | None]:
-        """The labelled images of a supervised run: most to train with, the rest to validate with."""
+        """Return the labelled images of a supervised run: most to train with, the rest to validate with."""
         supervision = self.trainer.config.supervision
         if supervision is None:
             return None, None
@@ -112,7 +112,7 @@ class Batches:
         return train, validation._replace(images=as_pixels(validation.images))
 
     def _with_targets(self, indices: Indices, loss: str) -> Labelled:
-        """Images in bytes, (images, height, width, channels), with targets."""
+        """Return images in bytes, (images, height, width, channels), with targets."""
         config, space = self.trainer.config, self.dataset.space
         images = self.dataset.images(indices, stream(config.training.seed, "labelled images"))
         factors = space.factors_of(indices)
@@ -123,17 +123,17 @@ class Batches:
 
 
 def torch_stream(seed: int, purpose: str, *position: int) -> torch.Generator:
-    """`stream` for torch: a generator that depends on seed, purpose and position alone."""
+    """Return a torch generator that depends on seed, purpose and position alone: `stream` for torch."""
     return torch.Generator().manual_seed(int(stream(seed, purpose, *position).integers(2**63)))
 
 
 def as_tensor(floats: np.ndarray, device: torch.device) -> Tensor:
-    """(batch, height, width, channels) → (batch, channels, height, width), channels last in memory."""
+    """Return (batch, channels, height, width) of (batch, height, width, channels), channels last in memory."""
     images = torch.from_numpy(floats).permute(0, 3, 1, 2)
     return images.contiguous(memory_format=torch.channels_last).to(device, non_blocking=True)
 
 
 def as_pixels(pictures: Tensor) -> Tensor:
-    """Bytes (batch, height, width, channels) → as `as_tensor`, with values in [0, 1]: the same bits either way."""
+    """Return what `as_tensor` does, with values in [0, 1], of bytes (batch, height, width, channels)."""
     floats = pictures.float().mul_(1 / 255) if pictures.device.type == "cpu" else pictures * (1 / 255)  # one launch
     return floats.permute(0, 3, 1, 2)

@@ -36,7 +36,7 @@ class Checkpoint:
 
 
 def module_tensors(prefix: str, module: nn.Module) -> dict[str, Tensor]:
-    """The weights and buffers of a module by name, not copied."""
+    """Return the weights and buffers of a module by name, not copied."""
     return {f"{prefix}.{name}": tensor for name, tensor in module.state_dict().items()}
 
 
@@ -82,7 +82,7 @@ def save(folder: Path, step: int, tensors: Tensors, facts: Facts) -> None:
 
 
 def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
-    """The newest checkpoint that is good, or None; damaged ones are named to `warn` and set aside."""
+    """Return the newest checkpoint that is good, or None; damaged ones are named to `warn` and set aside."""
     paths = _checkpoints(folder)
     for path, older in zip_longest(paths, paths[1:]):
         try:
@@ -98,7 +98,7 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
 
 
 def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
-    """The weights and facts `save_model` wrote."""
+    """Return the weights and facts `save_model` wrote."""
     try:
         return _read(path)
     except FileNotFoundError as error:
@@ -131,12 +131,12 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
         raise ValueError("its digest is not that of its content")
     facts = json.loads(metadata["facts"])
     if not isinstance(facts, dict):
-        raise ValueError("it says nothing of itself")
+        raise ValueError("its metadata holds no facts")
     return {_RENAMED.sub(r"\1latent.", name): tensor for name, tensor in tensors.items()}, facts
 
 
 def _digest(tensors: Tensors, facts: str) -> str:
-    """SHA-256 over the facts and over the name, type, shape and bytes of every tensor."""
+    """Return the SHA-256 of the facts and of the name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):
         digest.update(repr((name, _type_and_shape(tensors[name]))).encode())
@@ -145,7 +145,7 @@ def _digest(tensors: Tensors, facts: str) -> str:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints of a folder, newest first."""
+    """Return the checkpoints of a folder, newest first."""
     return sorted(_matching(folder, _NAME), key=lambda path: int(path.stem), reverse=True)
 
 

@@ -18,7 +18,7 @@ from lddr.objectives.objective import AdversarialObjective, Loss, Objective
 from lddr.training.adam import Adam
 from lddr.training.batches import Batch, Labelled, torch_stream
 from lddr.training.checkpoint import fill, load_module, module_tensors
-from lddr.vae import VAE, Output, evaluating, in_precision, output_bias
+from lddr.vae import VAE, Output, evaluating, in_precision
 
 LOG_EVERY = 100  # steps at most; a line of the log is the mean over them
 LEAST_LINES = 10  # of a run with as many steps
@@ -86,7 +86,7 @@ class Trainer:
         return loss.plus(**self._supervision(output, batch.labelled)) if batch.labelled else loss
 
     def update(self, loss: Loss, batch: Batch, found_inf: Tensor | None = None) -> None:
-        """One step of Adam for the VAE, and one for a discriminator by its own loss on the same samples.
+        """Take a step of Adam for the VAE, and one for a discriminator by its own loss on the same samples.
 
         Then the latent may update tensors that no optimizer trains (`after_step`).
         """
@@ -197,6 +197,22 @@ def initialise_output_bias(vae: VAE, dataset: Dataset) -> None:
     bias.copy_(vae.likelihood.outputs_of(brightness).repeat_interleave(bias.numel() // channels).view_as(bias))
 
 
+@torch.no_grad()
+def output_bias(vae: VAE) -> Tensor | None:
+    """Return the bias of the decoder's last layer, if all that it does is to shift the outputs."""
+    biases = [bias for layer in vae.decoder.modules() if isinstance(bias := getattr(layer, "bias", None), Tensor)]
+    if not biases:
+        return None
+    bias, kept = biases[-1], biases[-1].clone()
+    z = torch.zeros(1, vae.latent.width, device=bias.device)
+    with evaluating(vae.decoder):
+        before = vae.decoder(z)
+        bias += 1
+        is_shifted = torch.allclose(vae.decoder(z), before + 1, atol=1e-4)
+    bias.copy_(kept)
+    return bias if is_shifted else None
+
+
 def reconstruction_weight(training: Training, dataset: Dataset, likelihood: Likelihood) -> float:
     """Return the weight that was set, raised if the images have less contrast than `min_contrast` asks for."""
     if not training.min_contrast:
@@ -226,7 +242,7 @@ class LossAverages:
         self._rows.append(torch.stack(list(parts.values())))
 
     def read(self) -> dict[int, dict[str, float]]:
-        """The terms of every step that was not read yet; they join the sums, in their order and in double precision."""
+        """Return the terms of every step that was not read yet, and add them to the sums in double precision."""
         read = {}
         for row in torch.stack(self._rows).cpu().double():
             self.sums = row if self.sums is None else self.sums + row
@@ -237,7 +253,7 @@ class LossAverages:
         return read
 
     def line(self, steps: int) -> dict[str, float]:
-        """The means of this many steps, those of a line, which ends here."""
+        """Return the means of this many steps, those of a line, which ends here."""
         assert self.sums is not None
         means = dict(zip(self._names, (self.sums / steps).tolist(), strict=True))
         self.sums = None

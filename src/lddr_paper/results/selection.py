@@ -16,7 +16,8 @@ from lddr.runs.index import Run
 from lddr.selection.ranking import Encoded
 from lddr.selection.selector import Candidates, selectors
 from lddr.selection.selectors import agreement, alike, all_but_seed, grouped_categories
-from lddr_paper.judging import Estimate, markdown, matching, rank_correlation
+from lddr_paper.judging import Estimate, matching, rank_correlation
+from lddr_paper.results.explanations import markdown
 from lddr_paper.results.tables import RESULTS, keep_codes, read_codes, read_csv, read_runs, write_csv
 
 FOLDER = RESULTS / "selection"
@@ -26,7 +27,6 @@ PAIRWISE = ("agreement", "udr", "centrality")
 SMALLEST = 20  # models of a dataset that is reported
 SIZES = (5, 10, 20)  # models to choose from
 RULE_SIZE, DRAWS, EXACT = 10, 5_000, 50_000  # of the rule; random sets for a table, and for the order by the rule
-WANTED, ENOUGH = 3, 50  # datasets, and models of each, to name a winner
 HALVES, FEWER_DRAWS = 100, 200  # to see how certain the first place is
 FEW = 5  # seeds of the smallest model types
 
@@ -74,9 +74,10 @@ class Pool:
 
 def gather(runs: Sequence[Run]) -> None:
     """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
-    own = [run for run in runs if _takes_part(run)]
-    keep_codes(own)
     everyone = [run for run in read_runs(*STUDIES) if _takes_part(run) and "mig" in run.scores]
+    names = {run.name for run in everyone}
+    own = [run for run in runs if run.name in names]
+    keep_codes(own)
     for dataset in dict.fromkeys(str(run.value("dataset")) for run in own):
         shown = read_codes(matching(everyone, dataset))
         members = [run for run in matching(everyone, dataset) if run.name in shown]
@@ -192,27 +193,49 @@ def pair_of_selectors() -> tuple[str, str, dict[str, float], dict[str, float]]:
     return pair, six[0], even | {pair: pairs[pair]}, odd | {pair: mean_regret(pair, halves[1])}
 
 
-def winner() -> str | None:
-    """Return the first selector by the rule, once there are enough models of enough datasets."""
-    if sum(len(pool.runs) >= ENOUGH for pool in pools()) < WANTED:
-        return None
-    pair, _, _, odd = pair_of_selectors()
-    return pair if odd[pair] < min(odd[name] for name in ordered()) else next(iter(ordered()))
-
-
 def sections() -> dict[str, str]:
     """Return the parts of the page by the names of its template."""
     order = list(ordered())
-    models = ", ".join(f"{len(pool.runs)} on {dataset_title(pool.dataset)}" for pool in pools())
+    pair, single, even, odd = pair_of_selectors()
+    best_odd = min(odd, key=lambda name: odd[name])
+    first = _first_places(order)
     return {
-        "models_to_choose_from": models,
+        "models_to_choose_from": ", ".join(f"{len(pool.runs)} on {dataset_title(pool.dataset)}" for pool in pools()),
         "regrets": _regrets(),
-        "first_selector": _first(order),
+        "first_selector": order[0],
+        "first_regret": f"{np.mean([one.regret for one in ordered()[order[0]]]):.2f}",
+        "first_places": str(first[order[0]]),
+        "all_first_places": ", ".join(f"`{name}` in {count}" for name, count in first.most_common(4)),
+        "consistent": " and ".join(f"`{name}`" for name in order if all(_mig(pool, name).low > 0 for pool in pools())),
+        "halves": str(HALVES),
         "sizes": _sizes(order[:6]),
-        "selector_correlations": _correlations(order),
-        "selector_pairs": _pairs(),
+        "pair": f"`{pair}` ({even[pair]:.2f} on even seeds, {odd[pair]:.2f} on odd ones)",
+        "single": f"`{single}` ({even[single]:.2f} and {odd[single]:.2f})",
+        "best_odd": f"`{best_odd}` ({odd[best_odd]:.2f})",
         "regrets_within_types": _within_types(order),
+        "udr_within_types": f"{_regret_within_largest('udr'):.2f}",
+        "gap_within_types": f"{_regret_within_largest('gap'):.2f}",
     }
+
+
+def _mig(pool: Pool, selector: str) -> Estimate:
+    return pool.correlations(selector)[pool.metrics.index("mig")]
+
+
+def num_correlations() -> int:
+    """Return how many rank correlations the figure and its table show."""
+    return sum(len(pool.selectors) * len(pool.metrics) for pool in pools())
+
+
+def write_correlations() -> None:
+    """Write the rank correlation of every selector with every metric, with its interval, to a table."""
+    rows = [
+        (pool.dataset, name, metric, *(f"{value:.3f}" for value in (one.value, one.low, one.high)))
+        for pool in pools()
+        for name in pool.selectors
+        for metric, one in zip(pool.metrics, pool.correlations(name), strict=True)
+    ]
+    write_csv(FOLDER / "correlations.csv", ("dataset", "selector", "metric", "correlation", "low", "high"), rows)
 
 
 def _regrets() -> str:
@@ -225,17 +248,13 @@ def _regrets() -> str:
     return markdown(("selector", "mean regret", *titles, f"mean regret in {metric_title('dci')}"), rows)
 
 
-def _first(order: Sequence[str]) -> str:
+def _first_places(order: Sequence[str]) -> Counter[str]:
+    """Return how often each selector has the lowest regret when a random half of the models is left out."""
     generator, first = np.random.default_rng(0), Counter[str]()
     for _ in range(HALVES):
         halves = [generator.permutation(pool.everyone)[: len(pool.runs) // 2] for pool in pools()]
         first[min(order, key=lambda name: mean_regret(name, halves, FEWER_DRAWS))] += 1
-    counts = ", ".join(f"`{name}` in {count}" for name, count in first.most_common(4))
-    missing = f" so far: no winner yet, which takes {ENOUGH} models on each of {WANTED} datasets"
-    return (
-        f"Of single selectors `{order[0]}` has the lowest regret{'' if winner() else missing}. "
-        f"In {HALVES} random halves of the models the lowest regret has {counts}."
-    )
+    return first
 
 
 def _sizes(names: Sequence[str]) -> str:
@@ -245,24 +264,9 @@ def _sizes(names: Sequence[str]) -> str:
     return markdown(("selector", *header), rows)
 
 
-def _correlations(order: Sequence[str]) -> str:
-    blocks = []
-    for pool in pools():
-        rows = [(name, *(one.text(2) for one in pool.correlations(name))) for name in order]
-        blocks.append(f"Rank correlations with the metrics, {dataset_title(pool.dataset)}:")
-        blocks.append(markdown(("selector", *map(metric_title, pool.metrics)), rows))
-    return "\n\n".join(blocks)
-
-
-def _pairs() -> str:
-    pair, single, even, odd = pair_of_selectors()
-    best = min(odd, key=lambda name: odd[name])
-    text = (
-        f"Mean ranks of two of the six best: on even seeds `{pair}` is best ({even[pair]:.2f}), and of single "
-        f"selectors `{single}` ({even[single]:.2f}). On odd seeds, which had no part in that choice: {odd[pair]:.2f} "
-        f"and {odd[single]:.2f}; the best there is `{best}` ({odd[best]:.2f})."
-    )
-    return f"{text} **By the rule `{winner()}` wins**, and `lddr select` chooses by it." if winner() else text
+def _regret_within_largest(selector: str) -> float:
+    """Return the mean regret over datasets of choosing among seeds of the model type with the most runs."""
+    return float(np.mean([choosing(pool, selector, RULE_SIZE, types_of(pool)[0]).regret for pool in pools()]))
 
 
 def _within_types(names: Sequence[str]) -> str:

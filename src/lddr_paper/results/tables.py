@@ -26,12 +26,14 @@ from lddr.timing import interleaved
 from lddr.trained import Trained
 from lddr.training.checkpoint import Checkpoint, load_newest
 from lddr.training.trainer import Trainer
-from lddr_paper.claims import ENTROPY, FREE, TIED, with_angles
+from lddr_paper.claims import ENTROPY, with_angles
 
 RESULTS = Path(__file__).parents[3] / "results"
 FIRST, LAST = ("dataset", "model", "seed", "steps"), ("name", "lddr", "torch", "python")  # columns
 SETTING, SCORE = "set ", "score "  # prefixes of the other columns
 CONFIDENCE, LEFT_OUT = "gap.confidence.first", ("threads", "mean_picture")
+TIED, FREE = "tied.", "free."  # prefixes of scores of latents that are tied to a labelled factor, or to none
+OWN_LATENTS, OWN_GAP = "own_latents", 0.1  # factors with a latent of their own, and the gap of MIG that makes it one
 LONG_SCORES, LOGGED, INFORMATION = ("mig", "modularity"), ("reconstruction", "kl"), "information"
 LONG_COLUMNS = ("model", "initialiser", "seed", "step", *LONG_SCORES, *LOGGED, INFORMATION, "name")
 
@@ -52,10 +54,19 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 # ---- A row for each run
 
 
-def read_runs(*studies: str, file: str = "scores.csv") -> list[Run]:
-    """Return the runs of some studies, each once; in "replaced.csv" are those that were trained again, as they were."""
-    rows = {row["name"]: row for study in studies for row in read_csv(RESULTS / study / file)}
-    return [_run(row) for row in rows.values()]
+def read_runs(*studies: str) -> list[Run]:
+    """Return the runs of some studies, each once.
+
+    "penalties/replaced.csv" are the runs of `penalties` that were trained again, as they were before.
+    """
+    paths = [RESULTS / (study if study.endswith(".csv") else f"{study}/scores.csv") for study in studies]
+    found = [run for path in paths if path.exists() for run in _runs_of(path, path.stat().st_mtime_ns)]
+    return list({run.name: run for run in found}.values())
+
+
+@cache
+def _runs_of(path: Path, written: int) -> list[Run]:
+    return [_run(row) for row in read_csv(path)]
 
 
 def add_runs(study: str, runs: Iterable[Run]) -> int:
@@ -95,7 +106,7 @@ def run_row(run: Run, old: Mapping[str, str]) -> dict[str, str]:
     row = {name: settings.pop(name) for name in FIRST} | {SETTING + name: value for name, value in settings.items()}
     log = log_columns(run)
     scores = run.scores | {f"{name}.first": float(log[name][0]) for name in LOGGED if name in log}
-    scores |= with_angles(run).scores | _tied_information(run)
+    scores |= with_angles(run).scores | _tied_information(run) | _own_latents(run)
     if run.value("latent") == "categorical":
         before = old.get(SCORE + CONFIDENCE)
         scores[CONFIDENCE] = float(before) if before else _first_confidence(run)
@@ -118,6 +129,15 @@ def _tied_information(run: Run) -> dict[str, float]:
     names = run.files.dataset.space.names
     found = {TIED: np.diag(information), FREE: information[len(names) :].max(axis=0, initial=0.0)}
     return {kind + name: float(value) for kind, row in found.items() for name, value in zip(names, row, strict=True)}
+
+
+def _own_latents(run: Run) -> dict[str, float]:
+    """Return how many factors have a latent of their own: it encodes most about them, with a gap to the second."""
+    if "mig" not in run.files.metrics:
+        return {}
+    details = run.files.metrics["mig"]
+    largest = np.array(details["mutual_information"]).argmax(axis=0)  # (factors,)
+    return {OWN_LATENTS: len(set(largest[np.array(details["per_factor"]) >= OWN_GAP]))}
 
 
 def _run(row: Mapping[str, str]) -> Run:
@@ -180,21 +200,22 @@ def category_entropy(path: Path) -> float:
 # ---- Costs of a training step
 
 
-def read_costs() -> dict[str, float]:
-    """Return model → milliseconds of a step on one core."""
-    return {row["model"]: float(row["ms"]) for row in read_csv(RESULTS / "costs.csv")}
+def read_costs(preset: str = "quick") -> dict[str, float]:
+    """Return model → milliseconds of a step on dSprites with a preset, on one core."""
+    return {row["model"]: float(row["ms"]) for row in read_csv(RESULTS / "costs.csv") if row["preset"] == preset}
 
 
-def measure_costs(configs: Iterable[Config]) -> None:
+def measure_costs(preset: str, configs: Iterable[Config]) -> None:
     """Time a step of every model that is compared on dSprites, in turns, unless all are in the table."""
     found = {config.model: config for config in configs if config.dataset == "dsprites" and config.supervision is None}
-    if found.keys() <= read_costs().keys():
+    if found.keys() <= read_costs(preset).keys():
         return
     torch.set_num_threads(1)
     keep_freed_memory()
     seconds = interleaved({name: next_step(config) for name, config in found.items()}, 60, time.process_time)
-    rows = [(name, f"{1000 * value:.1f}") for name, value in sorted(seconds.items())]
-    write_csv(RESULTS / "costs.csv", ("model", "ms"), rows)
+    rows = {(row["preset"], row["model"]): row["ms"] for row in read_csv(RESULTS / "costs.csv")}
+    rows |= {(preset, name): f"{1000 * value:.1f}" for name, value in seconds.items()}
+    write_csv(RESULTS / "costs.csv", ("preset", "model", "ms"), [(*key, ms) for key, ms in sorted(rows.items())])
 
 
 # ---- Runs with the paper's own settings, which take days: their scores at the steps they have reached

@@ -40,17 +40,19 @@ def test_the_shadow_follows_from_the_angles(dataset):
 
 
 def test_mirrored_angles_give_mirrored_pictures(dataset):
-    images = dataset.images(np.arange(len(dataset))).reshape(64, 64, 64, 64, 3).astype(int)
-    assert np.abs(images - images[::-1, ::-1, :, ::-1]).max() <= 1
+    numbers = np.arange(0, len(dataset), 41)
+    images, mirrored = (dataset.images(some).astype(int) for some in (numbers, len(dataset) - 1 - numbers))
+    assert np.abs(images - mirrored[:, :, ::-1]).max() <= 1
 
 
 def test_shadows_have_their_length_in_the_picture(dataset):
     """Dark pixels on the ground's row are as many as the shadow is long."""
-    rows = dataset.space.factors_of(np.arange(len(dataset)))
+    numbers = np.arange(0, len(dataset), 41)
+    rows = dataset.space.factors_of(numbers)
     _, bob, shadow = scene(*np.deg2rad(np.linspace(-45, 45, 64))[rows[:, :2]].T)
     row = 63 - int((0 + 2.25) / 24.5 * 64)
     clear = bob[:, 1] > 2.5  # the bob does not hide a part of it
-    dark = (255 - dataset.images(np.arange(len(dataset)))[clear][:, row].astype(float).mean(axis=2)).sum(axis=1) / 255
+    dark = (255 - dataset.images(numbers)[clear][:, row].astype(float).mean(axis=2)).sum(axis=1) / 255
     length = np.abs(np.diff(shadow[clear])[:, 0]) * 64 / 24.5
     assert np.corrcoef(dark, length)[0, 1] > 0.999
 

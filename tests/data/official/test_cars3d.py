@@ -27,7 +27,7 @@ def names(count: int = CARS) -> list[str]:
     return sorted(f"car_{number}_mesh.mat" for number in range(count))
 
 
-@pytest.mark.parametrize("count", [11, pytest.param(CARS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [3, pytest.param(CARS, marks=pytest.mark.long)])
 def test_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
     data: Path, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
+from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official.shapes3d import HDF5, NPZ, Shapes3D
 from lddr.errors import UserError
 
@@ -16,7 +17,7 @@ LABELS = (480_000, 6)
 def picture(number: int) -> np.ndarray:
     """The factor values in the first pixels, and a mark in the last."""
     image = np.zeros(64 * 64 * 3, np.uint8)
-    image[:6] = np.unravel_index(number, (10, 10, 10, 8, 4, 15))
+    image[:6] = Shapes3D.space.factors_of(number)
     image[-1] = 77
     return image.reshape(64, 64, 3)
 
@@ -40,12 +41,16 @@ def check_lookup(dataset: Shapes3D, numbers: np.ndarray) -> None:
     assert not dataset.images(np.setdiff1d(numbers + 1, numbers)[:10]).any()
 
 
+@pytest.mark.parametrize("hues", [2, pytest.param(10, marks=pytest.mark.long)])
 def test_hdf5_the_image_of_a_factor_tuple_is_the_one_stored_for_it(
-    data: Path, chosen: Callable, monkeypatch: pytest.MonkeyPatch
+    data: Path, chosen: Callable, monkeypatch: pytest.MonkeyPatch, hues: int
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=2**40))  # it will be sparse
-    numbers = chosen(SHAPE[0], 50)
-    with write_hdf5(data / HDF5) as file:
+    coloured = (Factor(name, hues) for name in Shapes3D.space.names[:3])
+    space = FactorGrid((*coloured, *Shapes3D.space.factors[3:]))
+    monkeypatch.setattr(Shapes3D, "space", space)
+    numbers = chosen(space.size, 50)
+    with write_hdf5(data / HDF5, (space.size, *SHAPE[1:]), labels=(space.size, 6)) as file:
         for number in numbers:
             file["images"][number] = picture(number)
     dataset = Shapes3D()

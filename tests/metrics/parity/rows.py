@@ -64,6 +64,8 @@ def our_infomec(kind):
 DCI, OUR_DCI = cache(parted(plain.dci)), cache(parted(ours.dci))
 INFOMEC, OUR_INFOMEC = cache(plain_infomec), cache(our_infomec)
 HSU, FAST = "Hsu et al. 2023", partial(ours.dci, estimator="fast")
+MIN_SUF, MAHON = cache(whole(plain.min_suf)), "Mahon et al. 2024"
+FORESTS = partial(ours.dci_es, probe="trees", depths=(1, 2, 4, 8), trees=10)
 ALL_LATENTS = partial(ours.unsupervised, active_variance=0)
 TABLE = [
     Row("mig", "MIG", whole(plain.mig), whole(ours.mig, "score")),
@@ -92,6 +94,18 @@ TABLE = [
     Row("infomec", "InfoM", of(INFOMEC, 0), of(OUR_INFOMEC, "score"), 1e-4, HSU),
     Row("infomec", "InfoC", of(INFOMEC, 1), of(OUR_INFOMEC, "infoc"), 1e-4, HSU),
     Row("infomec", "InfoE", of(INFOMEC, 2), of(OUR_INFOMEC, "infoe"), 1e-4, HSU),
+    Row("min_suf", "Minimality", of(MIN_SUF, 0), whole(ours.min_suf, "minimality"), source="Almudévar & Ortega 2025"),
+    Row("min_suf", "Sufficiency", of(MIN_SUF, 1), whole(ours.min_suf, "sufficiency"), source="Almudévar & Ortega 2025"),
+    Row("snc", "Single-neuron classification", parted(plain.snc), parted(ours.snc, "score"), source=MAHON),
+    Row("nk", "Neuron knockout", parted(plain.nk), parted(ours.nk, "score"), 0.02, MAHON),
+    Row(
+        "dci_es",
+        "DCI-ES, explicitness of forests",
+        parted(plain.explicitness_of_forests),
+        parted(FORESTS, "score"),
+        1e-3,
+        "Eastwood et al. 2023",
+    ),
     Row("irs", "IRS of these rows", whole(plain.irs), whole(lambda c, f: ours.irs([c] * 3, list(f.T)).score), 0.01),
     Row(
         "unsupervised",
@@ -108,4 +122,5 @@ TABLE = [
         1e-6,
     ),
 ]
-SLOW = ("dci", "downstream_logistic", "downstream_boosting", "infomec")  # not all computed in tests
+SLOW = ("dci", "infomec", "snc", "dci_es")  # computed for one table in tests
+SLOWEST = ("downstream_logistic", "downstream_boosting", "nk")  # which have a naive implementation in their own tests

@@ -16,7 +16,7 @@ NUM_CORNERS, SCALE = 30, 0.2  # Spriteworld's circle: a regular 30-gon of area S
 
 
 def corners() -> NDArray[np.float64]:
-    """The disc's corners around its centre, as fractions of the picture: (corners, 2)."""
+    """Return the disc's corners around its centre, as fractions of the picture: (corners, 2)."""
     angles = 2 * np.pi * np.arange(NUM_CORNERS) / NUM_CORNERS
     area = NUM_CORNERS * np.sin(np.pi / NUM_CORNERS) * np.cos(np.pi / NUM_CORNERS)
     return SCALE * np.stack([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(area)
@@ -55,7 +55,7 @@ class Circles(Dataset):
         return self.at(generator.uniform(LOW, HIGH, (count, 2)))
 
     def at(self, centres: ArrayLike) -> Images:
-        """The discs around these centres (x to the right, y upwards): (count, 2) → (count, height, width, 1)."""
+        """Draw discs around these centres (x to the right, y upwards): (count, 2) → (count, height, width, 1)."""
         centres = np.asarray(centres, np.float64)
         if centres.size and (centres.min() < LOW or centres.max() > HIGH):
             raise UserError(f"the centre of a circle lies in [{LOW}, {HIGH}] along both axes")
@@ -100,7 +100,7 @@ class Circles(Dataset):
 
 
 def stamped(masks: Images, tops: Indices, lefts: Indices, size: int, background: int = 0) -> Images:
-    """Each mask with its upper left corner at a place of its own: (count, h, w) → (count, size, size, 1)."""
+    """Paste each mask with its upper left corner at its own place: (count, h, w) → (count, size, size, 1)."""
     images = np.full((len(masks), size, size, 1), background, np.uint8)
     windows = sliding_window_view(images[..., 0], masks.shape[1:], axis=(1, 2), writeable=True)
     windows[np.arange(len(masks)), tops, lefts] = masks

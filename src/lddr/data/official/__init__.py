@@ -89,7 +89,8 @@ class Official(Dataset):
     origin = "official files"
     needs_files = True
     files: ClassVar[tuple[tuple[str, ...], ...]]  # every file that is needed, by each of its names, preferred first
-    remotes: ClassVar[tuple[Remote, ...]]
+    remotes: ClassVar[tuple[Remote, ...]] = ()
+    address: ClassVar[str] = ""  # of files without remotes: Google Drive wants a browser
 
     def __init__(self, resolution: int = SIDE) -> None:
         if resolution != SIDE:
@@ -122,6 +123,9 @@ class Official(Dataset):
         what = f"{missing[0]} of {cls.title}" if 0 < len(missing) < len(cls.files) else cls.title
         *others, last = map(str, data_folders())
         where = f"{', '.join(others)} or {last}" if others else last
+        if not cls.remotes:
+            how = f"download it with a browser from {cls.address}, and unpack it if it is an archive"
+            return f"{what} not found under {where}; {how}, so that {download_folder()}/{missing[0]} exists"
         sizes = [remote.size for remote in cls.remotes if remote.size]
         size = f" ({sum(sizes) / 1e6:.0f} MB)" if len(sizes) == len(cls.remotes) else ""
         return f"{what} not found under {where}; get it with: lddr data download {cls.name}{size}"
@@ -142,7 +146,7 @@ class Official(Dataset):
                 checked = True
                 yield Finding(folder / remote.path, is_right, "checksum" if is_right else "wrong checksum")
         if not cls.found():
-            yield Finding(download_folder() / cls.remotes[0].path, False, cls.not_found())
+            yield Finding(download_folder() / cls.files[0][0], False, cls.not_found())
             return
         where = cls.found()[0].parent
         try:

@@ -1,6 +1,7 @@
 """MPI3D: a robot arm holding an object, drawn simply, drawn realistically, or photographed."""
 
 from pathlib import Path
+from typing import ClassVar
 
 from lddr.data.array_files import MappedImages, array_in, converted, describe_array
 from lddr.data.dataset import datasets
@@ -12,30 +13,31 @@ ADDRESS = "https://huggingface.co/datasets/waleedgondal/mpi3d/resolve/main"  # t
 FORMER_ADDRESS = "https://storage.googleapis.com/disentanglement_dataset/Final_Dataset"  # reported dead in 2023
 
 
-def _space(colours: int, shapes: int) -> FactorGrid:
-    few = Factor("colour", colours), Factor("shape", shapes), Factor("size", 2)
-    place = Factor("camera height", 3), Factor("background", 3)
-    return FactorGrid((*few, *place, Factor("horizontal axis", 40), Factor("vertical axis", 40)))
-
-
-SPACES = {space.size: space for space in (_space(6, 6), _space(4, 4))}  # the newer and older file, by image count
+def _space(colour: Factor, shape: Factor) -> FactorGrid:
+    few = colour, shape, Factor("size", 2), Factor("camera height", 3), Factor("background", 3)
+    return FactorGrid((*few, Factor("horizontal axis", 40), Factor("vertical axis", 40)))
 
 
 class MPI3D(Official):
     """A robot arm holding an object; the number of images in the file decides which colours and shapes it shows."""
 
-    space = next(iter(SPACES.values()))
+    spaces: ClassVar[tuple[FactorGrid, ...]] = (  # of the newer and of the older file
+        _space(Factor("colour", 6), Factor("shape", 6)),
+        _space(Factor("colour", 4), Factor("shape", 4)),
+    )
+    space = spaces[0]
     image_shape = (SIDE, SIDE, 3)
 
     def _open(self, paths: list[Path]) -> MappedImages:
         images = array_in(paths[0], "images")
+        by_length = {space.size: space for space in self.spaces}
         length = images.shape[0] if images.shape else 0
-        if length not in SPACES:
-            expected = " or ".join(describe_array((known, *self.image_shape)) for known in SPACES)
+        if length not in by_length:
+            expected = " or ".join(describe_array((known, *self.image_shape)) for known in by_length)
             found = describe_array(images.shape, images.dtype)
             raise damaged(paths[0], f"the array 'images' to be {expected}", found)
         images.expect((length, *self.image_shape))
-        self.space = SPACES[length]
+        self.space = by_length[length]
         return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
 
 
@@ -69,3 +71,19 @@ class MPI3DReal(MPI3D):
 
     name, title = "mpi3d_real", "MPI3D (real)"
     files, remotes = _published(name, "0f33f609918fb5c97996692f91129802", may_differ=True)  # replaced 2025-04-17
+
+
+@datasets.register("mpi3d_real_complex")
+class MPI3DRealComplex(MPI3D):
+    """MPI3D with cups, a tennis ball and a croissant, photographed."""
+
+    name, title = "mpi3d_real_complex", "MPI3D (real, complex)"
+    files = ((f"{name}/real3d_complicated_shapes_ordered.npz", f"{name}/{name}.npz"),)
+    address = "https://drive.google.com/file/d/1Tp8eTdHxgUMtsZv5uAoYAbJR1BOa_OQm/view"
+    spaces = (
+        _space(
+            Factor("colour", 4, ("yellow", "green", "olive", "red")),
+            Factor("shape", 4, ("coffee cup", "tennis ball", "croissant", "beer cup")),
+        ),
+    )
+    space = spaces[0]

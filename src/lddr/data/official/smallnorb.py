@@ -3,7 +3,6 @@
 import gzip
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from math import prod
 from pathlib import Path
@@ -19,7 +18,7 @@ from lddr.data.official import SIDE, Official, Remote
 from lddr.data.pictures import scaled
 from lddr.files import damaged, reading_untrusted
 
-BYTES, INTEGERS = 507333717, 507333716  # how a matrix says what it is made of
+BYTES, INTEGERS = 507333717, 507333716  # magic numbers of the type of a matrix
 TYPES: dict[int, np.dtype] = {BYTES: np.dtype("u1"), INTEGERS: np.dtype("<i4")}
 PER_SPLIT = 24300
 AT_ONCE = 300  # images: a divisor of 24 300
@@ -65,7 +64,7 @@ class SmallNORB(Official):
 
 
 def _chunks(training: list[Path], testing: list[Path], space: FactorGrid) -> Iterator[Chunk]:
-    """The left images in the order of the files, with the numbers that their factors give them."""
+    """Yield the left images in the order of the files, with the numbers given by their factors."""
     numbers = np.concatenate([_numbers(cat, info, space) for _, cat, info in (training, testing)])
     filled = np.bincount(numbers, minlength=space.size)
     if np.any(filled != 1):
@@ -77,7 +76,7 @@ def _chunks(training: list[Path], testing: list[Path], space: FactorGrid) -> Ite
 
 
 def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:
-    """The number of each image, by its category, elevation, azimuth, lighting and instance."""
+    """Return the number of each image, by its category, elevation, azimuth, lighting and instance."""
     category = np.concatenate(list(_matrix(cat, INTEGERS, (PER_SPLIT,))))
     instance, elevation, azimuth, lighting = np.concatenate(list(_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T
     columns = [
@@ -99,9 +98,9 @@ def _within(path: Path, name: str, values: NDArray[np.int32], size: int, step: i
 
 
 def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
-    """The rows of a NORB matrix of exactly this kind and shape, some at a time."""
+    """Yield the rows of a NORB matrix of exactly this type and shape, a few at a time."""
     width = prod(shape[1:]) * TYPES[magic].itemsize
-    with _opened(path) as file:
+    with reading_untrusted(path, "a whole file"), _opened(path) as file:
         _check_header(path, file, magic, shape)
         for start in range(0, shape[0], AT_ONCE):
             data = file.read(AT_ONCE * width)
@@ -113,7 +112,7 @@ def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
 
 
 def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
-    """Magic number, number of dimensions, and at least three of those, of which the surplus says nothing."""
+    """Check the magic number, the number of dimensions and their sizes; at least three sizes are stored."""
     numbers = 2 + max(3, len(shape))
     header = file.read(4 * numbers)
     found = struct.unpack(f"<{len(header) // 4}i", header[: len(header) // 4 * 4])
@@ -121,7 +120,5 @@ def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
         raise damaged(path, f"a NORB matrix that begins {(magic, len(shape), *shape)}", found)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    with reading_untrusted(path, "a whole file"), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        yield cast(BinaryIO, file)
+def _opened(path: Path) -> BinaryIO:
+    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")

@@ -59,15 +59,15 @@ export class Chooser {
     const file = input.files[0];
     input.value = ""; // so that the same file can be chosen again
     if (!file) return;
-    if (file.size > LARGEST) this.fail(new Error("this file is too large; 5 MB are the limit"));
-    else if (!TYPES.includes(file.type)) this.fail(new Error("this is no picture that can be read; send a PNG, JPEG, WebP or BMP file"));
+    if (file.size > LARGEST) this.fail(new Error("this file is too large; the limit is 5 MB"));
+    else if (!TYPES.includes(file.type)) this.fail(new Error("this file is not a readable picture; send a PNG, JPEG, WebP or BMP file"));
     else this.choose(file);
   }
 
   factors() {
     this.sliders = this.dataset.factors.map((factor) => this.slider(factor));
     const rows = this.sliders.map(({ row }) => row);
-    return h("details", { open: true, class: "factors" }, h("summary", {}, "Draw it by its factors"), rows);
+    return h("details", { open: true, class: "factors" }, h("summary", {}, "Choose by factors"), rows);
   }
 
   slider({ name, size, labels }) {

@@ -1,7 +1,7 @@
 // Two models side by side: the same image, the same traversal, and for two latents the whole space.
 import * as api from "./api.js";
 import { Chooser } from "./chooser.js";
-import { h, known, Notice, option, shown } from "./dom.js";
+import { h, known, Notice, option, shown, valueOf } from "./dom.js";
 import { latentName } from "./latents.js";
 import { blobOf, canvas, cut, draw } from "./pictures.js";
 import { Plane } from "./plane.js";
@@ -10,7 +10,7 @@ const PICTURES = 10; // of a traversal
 
 export async function showCompare(page, tokens, signal) {
   const table = await api.listRuns();
-  const runs = table.runs.filter((run) => ["finished", "collapsed"].includes(value(table, run, "state")));
+  const runs = table.runs.filter((run) => ["finished", "collapsed"].includes(valueOf(table, run, "state")));
   if (!runs.length) throw new Error("There is no finished run to compare.");
   const first = tokens[0] ?? (runs.find((run) => partner(run, runs, table).fits) ?? runs[0]).token;
   const second = tokens[1] ?? partner(runs.find((run) => run.token === first), runs, table).token;
@@ -25,14 +25,10 @@ export async function showCompare(page, tokens, signal) {
 
 // The run to compare with another: on the same images, but with other latents, and of the same seed if there is one.
 function partner(run, runs, table) {
-  const same = (name, other) => value(table, run, name) === value(table, other, name);
+  const same = (name, other) => valueOf(table, run, name) === valueOf(table, other, name);
   const merit = (other) => (other === run ? -1 : 4 * same("dataset", other) + 2 * !same("latent", other) + same("seed", other));
   const best = run ? runs.reduce((one, other) => (merit(other) > merit(one) ? other : one)) : runs[0];
   return { token: best.token, fits: run && merit(best) >= 6 };
-}
-
-function value(table, run, name) {
-  return run.values[table.columns.findIndex((column) => column.name === name)];
 }
 
 function go(tokens, place, chosen) {
@@ -58,7 +54,7 @@ class Comparison {
   async start() {
     const select = this.chooser.element.querySelector("select");
     if (select) for (const side of this.sides) side.follow(select.value);
-    if (this.lead.model.dataset) await this.chooser.random();
+    if (this.lead.model.dataset) await this.chooser.choose({ index: this.lead.model.start });
   }
 
   // The lead sees the choice; the others the same one, or the lead's picture if their images are not the same.

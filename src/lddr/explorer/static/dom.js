@@ -41,6 +41,10 @@ export function known(scores, names) {
   return names.map((name) => (name === "elbo" && !(name in scores) ? "elbo_noiseless" : name)).filter((name) => name in scores);
 }
 
+export function valueOf(table, run, name) {
+  return run.values[table.columns.findIndex((column) => column.name === name)] ?? null;
+}
+
 export function problem(error) {
   return h("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error));
 }

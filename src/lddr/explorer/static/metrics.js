@@ -93,5 +93,5 @@ async function watch(section, token, state, signal, finished) {
 async function drawPictures(section, token) {
   const pieces = await cut(await api.picture(token, "reconstructions"), PICTURES, 2);
   const pairs = pieces.slice(0, PICTURES).map((piece, place) => h("div", { class: "pair" }, piece, pieces[PICTURES + place]));
-  section.append(h("p", { class: "quiet" }, "Above the images, below their reconstructions."), h("div", { class: "strip plain", role: "img", "aria-label": "Images and their reconstructions" }, pairs));
+  section.append(h("p", { class: "quiet" }, "Images above, reconstructions below."), h("div", { class: "strip plain", role: "img", "aria-label": "Images and their reconstructions" }, pairs));
 }

@@ -53,30 +53,30 @@ class ModelPage {
       this.redraw();
     };
     return [
-      h("button", { type: "button", onclick: all((row) => row.reset()), title: "All latents back to the image’s" }, "Reset"),
+      h("button", { type: "button", onclick: all((row) => row.reset()), title: "Set all latents to the code of the image" }, "Reset"),
       this.rows.some((row) => row.dial.rounds) && h("button", { type: "button", onclick: all((row) => row.round()), title: "Every latent to its most probable category" }, "Round"),
-      h("button", { type: "button", onclick: all((row) => row.random()), title: "Every latent at random, as the prior has it" }, "Random"),
+      h("button", { type: "button", onclick: all((row) => row.random()), title: "Sample every latent from the prior" }, "Random"),
       h("button", { type: "button", onclick: () => this.savePicture() }, "Save picture"),
       h("button", { type: "button", onclick: () => this.saveSettings() }, "Save settings"),
     ];
   }
 
   right() {
-    const notes = [this.model.unnamed && `Latents go by numbers: ${this.model.unnamed}.`];
+    const notes = [this.model.unnamed && `Latents are numbered, not named: ${this.model.unnamed}.`];
     if (this.model.problem) notes.push(`The images of this run are not here: ${this.model.problem}`);
     const legends = [...new Set(this.rows.map((row) => row.dial.legend))].join(" ");
     return h(
       "section",
       { class: "card", "aria-label": "Latents" },
       h("div", { class: "bar latent-heading" }, h("h2", {}, "Latents"), this.buttons()),
-      h("p", { class: "quiet" }, `${legends} Move a slider and the picture follows. The latents that mean the most come first.`),
+      h("p", { class: "quiet" }, `${legends} Move a slider and the picture follows. The most informative latents come first.`),
       notes.filter(Boolean).map((note) => h("p", { class: "quiet" }, note)),
       h("ul", { class: "latents" }, this.rows.map((row) => row.element)),
     );
   }
 
   async start() {
-    if (this.model.dataset) await this.chooser.random();
+    if (this.model.dataset) await this.chooser.choose({ index: this.model.start });
     else await this.redraw();
   }
 

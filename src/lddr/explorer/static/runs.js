@@ -1,6 +1,7 @@
-// All runs: a table to sort and filter, and a scatter of any number against any other.
+// All runs: a table to sort and filter, and a scatter of any number against any other, or a gallery of models.
 import { listRuns } from "./api.js";
 import { h, Notice, shown } from "./dom.js";
+import { gallery } from "./gallery.js";
 import { Scatter } from "./scatter.js";
 
 const ROWS = 200; // drawn at first: more are a click away
@@ -33,7 +34,9 @@ class Runs {
     const refresh = h("button", { type: "button", onclick: () => showRuns(page, [], signal) }, "Refresh");
     const bar = h("div", { class: "bar" }, this.filter, this.count, this.compare, this.columnPicker(), refresh);
     const scroller = h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Runs" }, h("table", { class: "runs" }, this.head, this.body));
-    page.replaceChildren(h("h1", { class: "hidden" }, "Runs"), bar, this.notice.element, this.scatter.element, scroller, this.more);
+    const list = [bar, this.notice.element, this.scatter.element, scroller, this.more];
+    if (table.gallery) list.splice(2, 1); // a scatter of a few models shows nothing
+    page.replaceChildren(h("h1", { class: "hidden" }, "Runs"), ...(table.gallery ? [gallery(table, signal), h("h2", {}, "Settings and scores")] : []), ...list);
     window.addEventListener("resize", () => this.scatter.draw(this.scatter.runs), { signal });
     this.update();
   }

@@ -1,5 +1,5 @@
 // Runs as points, one score against another; the arrow keys go from point to point, Enter opens a run.
-import { h, s, option, shown } from "./dom.js";
+import { h, s, option, shown, valueOf } from "./dom.js";
 import { frame, padded } from "./plot.js";
 
 const HEIGHT = 330;
@@ -37,7 +37,7 @@ export class Scatter {
   }
 
   value(run, name) {
-    return run.values[this.table.columns.findIndex((column) => column.name === name)];
+    return valueOf(this.table, run, name);
   }
 
   draw(runs) {
