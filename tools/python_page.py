@@ -120,5 +120,5 @@ def _section(section: Any) -> Iterator[str]:
                 else f"- {' '.join(each.description.split())}"
             )
         yield ""
-    else:
-        yield from (str(section.value), "")
+    else:  # notes and the like
+        yield from (f"**{section.title}**", "", section.value.description, "")

@@ -260,7 +260,7 @@ def test_the_study_that_is_shown_is_one(tmp_path):
 
 def test_the_sentences_of_the_questions_are_the_programs():
     source = " ".join(path.read_text() for path in (ROOT / "src" / "lddr").rglob("*.py"))
-    joined = re.sub(r'"\s+f?"', "", source)  # sentences over several lines
+    joined = re.sub(r'"\s*(?:#[^\n]*)?\s+f?"', "", source)  # sentences over several lines, with comments
     quoted = re.findall(r"^> (.+)$", pages()["docs/faq.md"], re.MULTILINE)
     assert len(quoted) > 15
     for sentence in quoted:
