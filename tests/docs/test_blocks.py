@@ -46,6 +46,8 @@ READ = {
     "lddr evaluate runs --metrics mig,dci,gap": "takes minutes",
     "lddr evaluate runs --metrics unsupervised,gap": "takes a minute",
     "lddr explore": "serves until it is stopped; tests/explorer visits it",
+    "lddr data download dsprites smallnorb": "downloads gigabytes",
+    "lddr report runs/paper": "needs the runs of a study",
     "lddr push": "needs an account; tests/test_sharing.py pushes to a hub of its own",
     "lddr sweep": "trains many runs; tests/sweeps has it in small",
     "lddr train my-pictures --seeds 5": "trains five models; tests/test_seeds.py has it in small",
