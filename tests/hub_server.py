@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def repository(self, name):
-        """What is there for whoever asks; answers itself if there is nothing."""
+        """What is there for every request; answers itself if there is nothing."""
         there = self.hub.repositories.get(name)
         if there is not None and (self.known or not there["private"]):
             return there

@@ -78,7 +78,7 @@ GOOD = '{"step": 9, "loss": 1, "elbo": 1, "kl": 1, "reconstruction": 1}'
 POISONS = {
     "a number as dataset": setting("dataset", NAN),
     "a list as dataset": setting("dataset", [1, [2]]),
-    "a dataset nobody knows": setting("dataset", "[/bold]$x_{"),
+    "an unknown dataset": setting("dataset", "[/bold]$x_{"),
     "a dataset of 5000 letters": setting("dataset", "x" * 5000),
     "half a letter as model": setting("model", "\ud800"),
     "an object as objective": setting("objective", {"name": "elbo", "a": {"b": 1}}),
@@ -91,7 +91,7 @@ POISONS = {
     "a shape that is none": of_images("shape", 5),
     "factors that are none": of_images("factors", [["x"]]),
     "a word as score": score(score="x"),
-    "no number as score": score(score=NAN),
+    "NaN as score": score(score=NAN),
     "a huge score": score(score=HUGE),
     "a list as reason": score(score=None, reason=[1]),
     "a list of what was left out": score(factors_left_out=[1]),
@@ -156,7 +156,7 @@ def truncated(folder):
     (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
 
 
-@pytest.mark.parametrize("poison", [truncated, of_images("checksum", "0"), POISONS["a dataset nobody knows"]])
+@pytest.mark.parametrize("poison", [truncated, of_images("checksum", "0"), POISONS["an unknown dataset"]])
 def test_one_run_that_cannot_be_scored_does_not_hold_up_the_others(runs, poison, capsys):
     poison(runs / "ill")
     words = ["evaluate", str(runs), "--metrics", "mig", "--set", "mig.num_bins=7", "--jobs", "1"]

@@ -89,7 +89,7 @@ def _first_with_a_log_line(out):
 
 
 def leave_a_mark(folder):
-    """A word in the first line of the log, which survives only if training goes on after it."""
+    """A word in the first line of the log, which survives only if training resumes after it."""
     log = folder / "log.jsonl"
     log.write_text(log.read_text().replace('{"step": ', '{"mark": 1, "step": ', 1))
 

@@ -83,12 +83,12 @@ def test_codes_that_tell_nothing_score_as_guessing_does():
         1 / 3,
         atol=0.04,
     )
-    turned = scored(
+    rotated = scored(
         BETA_VAE.with_settings(train_points=2000, test_points=2000, pairs=4),
         SQUARE,
         lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1),
     )
-    assert np.isclose(turned.score, 1 / 2, atol=0.04)  # |Δx + 0| and |0 + Δy| have the same distribution
+    assert np.isclose(rotated.score, 1 / 2, atol=0.04)  # |Δx + 0| and |0 + Δy| have the same distribution
     constant = scored(SMALL, GRID, np.zeros((GRID.size, 2)))
     counts = {part: len(indices) for part, indices in SMALL.draw(GRID, np.random.default_rng(0)).items()}
     favourite = max((0, 2, 3), key=lambda factor: counts[f"train {factor}"])

@@ -17,7 +17,7 @@ GENERATOR = np.random.default_rng(0)
 
 
 def noisy_bits(rows, generator=GENERATOR):
-    """Codes that show one bit with mistakes, and another better: their mutual information has hardly a bias."""
+    """Codes that show one bit with mistakes, and another better: their mutual information has almost no bias."""
     factors = generator.integers(2, size=(rows, 2))
     wrong = generator.uniform(size=(rows, 2)) < [0.2, 0.05]
     return (factors ^ wrong).astype(np.float32), factors

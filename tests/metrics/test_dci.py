@@ -63,8 +63,8 @@ def test_concentration_by_hand():
 
 @ESTIMATORS
 def test_a_perfect_code_scores_1_whatever_the_order_and_sign(estimator):
-    turned = np.stack([np.zeros(250), -FACTORS[:, 1], FACTORS[:, 0]], axis=1)
-    result = scored(turned, estimator=estimator)
+    permuted = np.stack([np.zeros(250), -FACTORS[:, 1], FACTORS[:, 0]], axis=1)
+    result = scored(permuted, estimator=estimator)
     assert np.allclose([result.score, result.completeness, result.informativeness], 1, atol=1e-6)
     assert np.allclose(result.importance, [[0, 0], [0, 1], [1, 0]], atol=1e-6)
 

@@ -107,8 +107,8 @@ def test_the_parts_of_a_result_fit_together():
 
 
 def test_logistic_regression_does_not_care_about_order_and_sign():
-    turned = -NOISY[:, ::-1]
-    assert np.allclose(scored(turned, sizes=(100,)).accuracy, scored(NOISY, sizes=(100,)).accuracy, atol=2 / 500)
+    permuted = -NOISY[:, ::-1]
+    assert np.allclose(scored(permuted, sizes=(100,)).accuracy, scored(NOISY, sizes=(100,)).accuracy, atol=2 / 500)
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

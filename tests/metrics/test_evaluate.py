@@ -60,8 +60,8 @@ def subset(*names):
 def test_scores_are_the_same_alone_together_and_in_any_order():
     names = ["sap", "mig", "factor_vae"]
     together = evaluate(CIRCLES, centres, names, settings=subset(*names), jobs=1, quiet=True)
-    turned = evaluate(CIRCLES, centres, names[::-1], settings=subset(*names), jobs=2, quiet=True)
-    assert together == turned
+    permuted = evaluate(CIRCLES, centres, names[::-1], settings=subset(*names), jobs=2, quiet=True)
+    assert together == permuted
     for name in names:
         assert evaluate(CIRCLES, centres, [name], settings=subset(name), jobs=1, quiet=True)[name] == together[name]
 

@@ -86,12 +86,12 @@ def test_codes_that_tell_nothing_score_as_guessing_does():
         1 / 3,
         atol=0.04,
     )
-    turned = scored(
+    rotated = scored(
         FACTOR_VAE.with_settings(samples=2000, train_votes=2000, test_votes=2000, images=8),
         SQUARE,
         lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1),
     )
-    assert np.isclose(turned.score, 1 / 2, atol=0.04)  # whichever is held, both latents vary with the other
+    assert np.isclose(rotated.score, 1 / 2, atol=0.04)  # whichever is held, both latents vary with the other
 
 
 @pytest.mark.parametrize(("size", "active"), [(0.1, 3), (0.03, 1), (1e-3, 0), (0, 0)])

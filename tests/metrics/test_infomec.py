@@ -85,8 +85,8 @@ def test_histograms_and_categories_are_those_of_plain_loops(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_perfect_code_scores_1_whatever_the_order_and_sign(estimator):
-    turned = np.stack([-GRID[:, 1], GRID[:, 0]], axis=1).astype(float)
-    for codes in (GRID.astype(float), turned):
+    rotated = np.stack([-GRID[:, 1], GRID[:, 0]], axis=1).astype(float)
+    for codes in (GRID.astype(float), rotated):
         result = infomec(codes, GRID, estimator=estimator)
         assert np.allclose([result.score, result.infoc, result.infoe], 1, atol=0.02)
 

@@ -100,9 +100,9 @@ def test_order_sign_and_scale_of_latents_change_nothing():
 
 def test_noise_scores_about_0_and_a_turned_code_one_half():
     assert scored(metrics["irs"], GRID, NOISE).score < 0.06
-    turned = scored(metrics["irs"], SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1))
-    assert np.isclose(turned.score, 0.5, atol=0.02)  # x held, y moves the sum by ±4 of the ±8 it ever moves
-    assert np.allclose(turned.robustness, 0.5, atol=0.02)
+    rotated = scored(metrics["irs"], SQUARE, lambda f: np.stack([f.sum(-1), f[..., 0] - f[..., 1]], axis=-1))
+    assert np.isclose(rotated.score, 0.5, atol=0.02)  # x held, y moves the sum by ±4 of the ±8 it ever moves
+    assert np.allclose(rotated.robustness, 0.5, atol=0.02)
 
 
 @pytest.mark.parametrize("level", [0, 0.1, 1e9 + 0.1])

@@ -67,8 +67,8 @@ def test_noise_scores_about_0_and_a_copied_latent_exactly_0():
 
 def test_a_turned_code_scores_as_worked_out_by_hand():
     grid = np.stack(np.meshgrid([0, 1], [0, 1]), axis=-1).reshape(-1, 2)
-    turned = np.stack([grid.sum(axis=1), grid[:, 0] - grid[:, 1]], axis=1)
-    result = mig(turned, grid, num_bins=3)
+    rotated = np.stack([grid.sum(axis=1), grid[:, 0] - grid[:, 1]], axis=1)
+    result = mig(rotated, grid, num_bins=3)
     assert np.allclose(result.mutual_information, 0.5 * np.log(2))  # each latent tells each factor half of the time
     assert result.score == 0
     half = mig(np.stack([grid.sum(axis=1), grid[:, 0]], axis=1), grid, num_bins=3)

@@ -80,8 +80,8 @@ def test_explicitness_of_a_perfect_code_is_1_and_of_noise_about_0():
 
 def test_explicitness_does_not_depend_on_the_order_sign_and_scale_of_latents_and_on_the_number_of_jobs():
     straight = explicitness(MIXED[TRAIN], FACTORS[TRAIN], MIXED[TEST], FACTORS[TEST])
-    turned = MIXED[:, [2, 0, 1]] * [-1, 3, -0.1]
-    other = explicitness(turned[TRAIN], FACTORS[TRAIN], turned[TEST], FACTORS[TEST])
+    permuted = MIXED[:, [2, 0, 1]] * [-1, 3, -0.1]
+    other = explicitness(permuted[TRAIN], FACTORS[TRAIN], permuted[TEST], FACTORS[TEST])
     assert np.allclose(other.per_factor, straight.per_factor, atol=2e-3)
     with joblib.parallel_config(n_jobs=2):
         side_by_side = explicitness(MIXED[TRAIN], FACTORS[TRAIN], MIXED[TEST], FACTORS[TEST])

@@ -76,9 +76,9 @@ def test_one_to_one_codes_score_the_most_and_turned_ones_less(similarity, most):
 
 def test_two_latents_turned_by_45_degrees_score_as_worked_out_by_hand():
     plane = GRID[:, :2]
-    turned = np.stack([plane.sum(axis=1), plane[:, 0] - plane[:, 1]], axis=1)
+    rotated = np.stack([plane.sum(axis=1), plane[:, 0] - plane[:, 1]], axis=1)
     weight = np.sqrt(0.5) - 0.1  # every pair correlates by √½; all four weights are equal
-    assert np.allclose(udr([plane, turned]).scores, weight / 2)
+    assert np.allclose(udr([plane, rotated]).scores, weight / 2)
 
 
 def test_noise_scores_about_nothing():

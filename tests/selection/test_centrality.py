@@ -19,8 +19,8 @@ def test_a_model_is_like_itself_and_like_its_latents_in_another_order_scale_and_
 
 
 def test_a_model_that_mixes_is_less_like_and_noise_is_like_nothing():
-    turned = np.linalg.qr(GENERATOR.normal(size=(3, 3)))[0]
-    likeness = alike([coded(FACTORS), coded(FACTORS @ turned), coded(GENERATOR.random((1000, 3)))])
+    rotated = np.linalg.qr(GENERATOR.normal(size=(3, 3)))[0]
+    likeness = alike([coded(FACTORS), coded(FACTORS @ rotated), coded(GENERATOR.random((1000, 3)))])
     assert likeness == pytest.approx(likeness.T)
     assert likeness[0, 0] > likeness[0, 1] > likeness[0, 2]
     assert likeness[0, 2] < 0.5  # about a third: there are three latents to guess from

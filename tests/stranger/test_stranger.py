@@ -1,4 +1,4 @@
-"""The stranger's test: parts in one file of their own go through the real commands, and nobody else knows them."""
+"""The stranger's test: parts in one file of their own go through the real commands, and no other file knows them."""
 
 import json
 import os

@@ -54,8 +54,8 @@ def test_scale_is_proportional_to_the_side(dataset):
 def test_a_quarter_turn_is_one(dataset):
     quarter = picture(dataset, 2, 31, 8, 16, 16)[16:48, 16:48]
     upright = picture(dataset, 2, 31, 0, 16, 16)[16:48, 16:48]
-    turned = min(np.abs(np.rot90(upright, k) - quarter).mean() for k in (1, 3))
-    assert turned < 8 < np.abs(upright - quarter).mean()
+    rotated = min(np.abs(np.rot90(upright, k) - quarter).mean() for k in (1, 3))
+    assert rotated < 8 < np.abs(upright - quarter).mean()
 
 
 def test_every_orientation_is_unique(dataset):
