@@ -1,5 +1,6 @@
 """Scores of representations: pure functions of codes and factors, each with a small result whose `.score` counts."""
 
+from lddr.metrics.correlation import learned_correlation as learned_correlation
 from lddr.metrics.dci import dci as dci
 from lddr.metrics.dci_es import dci_es as dci_es
 from lddr.metrics.downstream import downstream as downstream
