@@ -21,8 +21,8 @@ def test_it_is_the_rank_correlation_of_the_most_informative_latents():
     expected = abs(spearmanr(X + 0.5 * Y, Y + 0.3 * X).statistic)
     assert np.isclose(learned_correlation(codes, FACTORS, 0, 1), expected)
     assert np.isclose(learned_correlation(-codes, FACTORS, 1, 0), expected)
-    # a line of correlated factors: x + y/2 and y + 0.3 x have the correlation 0.8 / sqrt(1.25 · 1.09) = 0.685
-    assert np.isclose(expected, 0.685, atol=0.02)
+    # the linear correlation of x + y/2 and y + 0.3 x is 0.8 / sqrt(1.25 · 1.09) = 0.685; ranks lower it a little
+    assert np.isclose(expected, 0.685, atol=0.04)
 
 
 def test_codes_that_do_not_vary_have_none():
