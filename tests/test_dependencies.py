@@ -10,10 +10,10 @@ import lddr
 
 SOURCE = Path(lddr.__file__).parent
 ORDER = [
-    *("errors", "files", "timing", "registry", "console"),
+    *("errors", "files", "registry", "console", "timing"),
     *("arrays", "statistics", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
-    *("likelihoods", "networks", "vae", "objectives", "models", "published_settings", "presets", "supervision"),
-    *("config", "training", "metrics", "runs", "trained", "estimator", "selection"),
+    *("likelihoods", "networks", "vae", "objectives", "models", "supervision"),
+    *("config", "published_settings", "presets", "training", "metrics", "runs", "trained", "estimator", "selection"),
     *("sweeps", "seeds", "report", "sharing", "explorer", "bench", "demo", "cli"),
 ]
 

@@ -127,7 +127,7 @@ def test_what_is_nowhere_is_a_sentence_that_names_those_that_ship():
     for open_it in (lambda name: find_run(name, Path("runs")), lddr.Trained.load):
         with pytest.raises(UserError, match=r"there is no .*nonsense.* lddr models --pretrained"):
             open_it("nonsense")
-    with pytest.raises(UserError, match="wants a folder, a model that ships with lddr, or OWNER/NAME"):
+    with pytest.raises(UserError, match="needs a folder, a model that ships with lddr, or OWNER/NAME"):
         lddr.Trained.from_pretrained("")
     main(["evaluate", "circles-dvae", "--metrics", "mig"])  # it has that
     with pytest.raises(UserError, match="ships with lddr and stays as it is; copy that folder"):

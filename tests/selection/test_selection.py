@@ -386,5 +386,5 @@ def test_a_selector_is_one_function_and_in_the_help_once_it_is_known(monkeypatch
     assert (chosen.chosen, chosen.summary) == ("runs/01", "first in the alphabet")
     with pytest.raises(SystemExit):
         main(["select", "--help"])
-    shown = capsys.readouterr().out
-    assert all(f"- {name}: {selectors[name].summary}"[:60] in shown for name in selectors)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(f"{name} {selectors[name].summary}" in shown for name in selectors)

@@ -51,7 +51,7 @@ def test_settings_and_names_come_from_the_parts(lddr, runs):
     assert config["likelihood"] == {"name": "cosh", "sharpness_of_pixels": 40.0}
     assert (config["networks"]["encoder"], config["networks"]["decoder"]) == ("flat", "flat")
     assert runs[0].name.startswith("stripes_stairs+guess_critic_weight=2_seed=0_")
-    assert "--num-stairs" in lddr("train", "--help")
+    assert "--num-stairs" in lddr("train", "--latent", "stairs", "--objective", "guess", "--help")
     assert "staircase latents" in lddr("models")
     assert "stripes" in lddr("data", "list")
     assert "How far the codes lie apart" in lddr("metrics")

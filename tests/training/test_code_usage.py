@@ -61,7 +61,7 @@ def test_a_run_reports_the_codes_it_uses_if_it_is_discrete(settings, tmp_path, c
     run = read_run(lddr.train("circles", out=tmp_path, machine=machine, **settings).folder)
     rows = code_rows(run)
     monkeypatch.setenv("COLUMNS", "200")
-    main(["runs", "show", str(run.folder)])
+    main(["show", str(run.folder), "--out", str(tmp_path / "page")])
     printed = capsys.readouterr().out
     if settings["latent"] == "gaussian":
         assert not rows
