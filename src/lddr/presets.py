@@ -1,4 +1,4 @@
-"""Presets: the paper's settings, and two for a laptop that still show what the paper shows: quick and standard."""
+"""Presets: the paper's settings, and two for a laptop: quick at 32x32, and standard at the paper's 64x64."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PAPER: dict[str, dict[str, Any]] = {"circles": {"num_latents": 2, "decoder": "br
 
 # Small networks and a large learning rate that decays, so that fewer steps are needed. The output bias starts at the
 # mean brightness: without it, the latents of discrete models saturate within a hundred steps on dark or light images.
-# Torch's initial weights are used where they help (docs/training.md). With ten latents on `rooms`, three encode the
+# Torch's initial weights are used where they help (docs/dark-images.md). With ten latents on `rooms`, three encode the
 # red, green and blue of each hue: as many latents as factors are better there.
 # With networks of width 16, a discriminator of width 1,000 would take four fifths of the time.
 FAST = {"learning_rate": 1e-3, "schedule": "cosine", "mean_bias": True, "discriminator_width": 256}
@@ -28,8 +28,8 @@ OWN = SMALL | {"num_latents": 6, "steps": 4_000, "min_contrast": 300.0}
 ELSEWHERE = SHORT | {"steps": 10_000}  # quick, on a dataset without settings of its own
 SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
 PAPERS_RESOLUTION = 64
-# Quick's settings at the paper's resolution. Networks of the paper's width take twice the time for a lower MIG, and so
-# do 36,000 steps (results/standard).
+# Quick's settings at the paper's resolution. So far its D-VAEs have a lower MIG than quick's (results/README.md): the
+# steps, the width and the noise are still to be tuned.
 STANDARD = {"resolution": PAPERS_RESOLUTION, "width": 16, "steps": 12_000}
 PRESETS = ("paper", "quick", "standard")
 

@@ -1,7 +1,7 @@
 """Published settings of other discrete models: their training, and the weights of their losses.
 
 Their reconstruction loss is a mean over pixels and channels, ours is a sum: it is scaled so that their other weights
-apply unchanged. The networks are ours, initialised so that quantised codes train (docs/training.md): the output bias
+apply unchanged. The networks are ours, initialised so that quantised codes train (docs/dark-images.md): the output bias
 is the images' mean brightness, since otherwise all codes collapse to one value within 50 steps on dark images, and
 the weights use the authors' initialisation, or torch's on `circles`.
 """
