@@ -15,6 +15,7 @@ from lddr.runs.index import Run, list_runs, read_run
 from lddr.runs.run import run
 from lddr.selection.ranking import encode
 from lddr.selection.selector import DEFAULT
+from lddr.statistics import bootstrap_interval
 from lddr.sweeps.study import read_study
 from lddr.trained import Trained
 from lddr_paper.claims import claims
@@ -91,6 +92,27 @@ def test_the_medians_of_pages_that_are_written_by_hand_are_those_of_their_tables
         ]
         cells = " | ".join(f"{value:.3f}" for value in (*found, np.mean(found)))
         assert f"| {title} | {cells} |" in page
+
+
+@pytest.mark.parametrize("name", ["order", "pairs"])
+def test_small_studies_report_the_medians_and_intervals_of_their_tables(name):
+    page = (ROOT / "results" / name / "README.md").read_text(encoding="utf-8")
+    groups = {}
+    for row in sorted(tables.read_csv(ROOT / "results" / name / "scores.csv"), key=lambda row: int(row["seed"])):
+        groups.setdefault((row["model"], row.get("set learn_positions")), []).append(float(row["score mig"]))
+    assert [len(values) for values in groups.values()] == [5] * 4
+    for values in groups.values():
+        assert f"| {', '.join(f'{value:.3f}' for value in values)} | {np.median(values):.3f} |" in page
+    medians = {model: values for (model, learned), values in groups.items() if learned != "true"}
+    pairs = {"order": [("one-hot-vae", "dvae"), ("von-mises-vae", "dvae")], "pairs": [("ada-gvae", "vae")]}
+    for one, other in pairs[name]:
+        low, high = bootstrap_interval(
+            lambda first, second: np.median(first, 1) - np.median(second, 1),
+            medians[one],
+            medians[other],
+            resamples=10_000,
+        )
+        assert f"{np.median(medians[one]) - np.median(medians[other]):+.3f} ({low:+.3f} to {high:+.3f})" in page
 
 
 def is_quick(row, pictures, model):
