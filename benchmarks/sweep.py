@@ -14,7 +14,7 @@ from rich.progress import track
 
 from lddr.config import Config, configure
 from lddr.runs.run import Machine, run
-from lddr.sweeps.cluster import Options, connected, run_study
+from lddr.sweeps.cluster import SweepOptions, connected, run_study
 from lddr.sweeps.study import Study
 from lddr.timing import show
 
@@ -24,7 +24,7 @@ Turn = dict[str, float]  # seconds per run of each side, on the clock and of the
 
 def run_bench(out: Path | None, steps: int = 1000, repeats: int = 5) -> None:
     """Measure, print the table and write it."""
-    with TemporaryDirectory() as folder, connected(Options()):
+    with TemporaryDirectory() as folder, connected(SweepOptions()):
         sides = prepared(Path(folder), steps)
         turns = [_turn(sides) for _ in track(range(repeats + 1), "measuring", console=Console(stderr=True))]
     show([summary(turns[1:], steps)], f"D-VAE on circles, {RUNS} runs a turn, median of {repeats} turns", out)
@@ -40,7 +40,7 @@ def prepared(folder: Path, steps: int) -> dict[str, Callable[[], object]]:
             run(config, folder, machine)
 
     def engine(workers: int) -> None:
-        outcome = run_study(Study("bench", _some(configs), ()), folder, Options(workers=workers, quiet=True))
+        outcome = run_study(Study("bench", _some(configs), ()), folder, SweepOptions(workers=workers, quiet=True))
         if outcome.trained < RUNS:
             raise RuntimeError(f"the benchmark's runs did not all finish: {outcome}")
 

@@ -17,7 +17,7 @@ from lddr.errors import UserError
 from lddr.latents import latents
 from lddr.latents.categorical import Categorical
 from lddr.likelihoods import likelihoods
-from lddr.metrics.metric import metric, metrics, rules_of
+from lddr.metrics.metric import metric, metric_rules, metrics
 from lddr.networks import build, decoders, encoders
 from lddr.objectives import objectives
 from lddr.parts import Choice, Part, Parts, _inspected, _read
@@ -238,7 +238,7 @@ def test_mistakes_in_the_metric_of_a_plugin_are_sentences():
     for wrong, sentence in ({"top": 0}, "at least 1, not 0"), ({"share": 0}, "more than 0, not 0.0"):
         ((name, value),) = wrong.items()
         with pytest.raises(UserError, match=f"{name} must be {sentence}"):
-            rules_of(rank)[name].fitting(name, value)
+            metric_rules(rank)[name].fitting(name, value)
     with pytest.raises(
         UserError, match="the metric 'rank' has the inputs kodes; name them codes, factors or after its"
     ):

@@ -55,7 +55,7 @@ def here(tmp_path_factory):
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.setenv("COLUMNS", "120")
         patch.chdir(folder)
-        with cluster.connected(cluster.Options()):
+        with cluster.connected(cluster.SweepOptions()):
             yield folder
 
 

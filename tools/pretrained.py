@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from lddr.metrics.elbo import bounds
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.folder import PRETRAINED, RunFolder
-from lddr.sharing import pack, write_card
+from lddr.sharing import pack, write_model_card
 from lddr.trained import Trained
 
 KEPT = ("README.md", "traversals.png", "config.json", "log.jsonl", "model.safetensors", "scores.json")
@@ -27,7 +27,7 @@ def ship(run: Path, name: str, about: str, metrics: str | None = None) -> Path:
         packed = pack(Trained.load(run), Path(place) / name, about, half=True)
         packed.write_scores(bounds(Trained.load(packed.path).vae, packed.config.training.steps, packed.dataset))
         evaluate_run(packed.path, metrics, device="cpu")
-        write_card(packed, name, packed, licence="mit")
+        write_model_card(packed, name, packed, licence="mit")
         size = sum((packed.path / file).stat().st_size for file in KEPT)
         if size > LARGEST:
             sys.exit(f"{name} takes {size:,} bytes; ship a smaller model")

@@ -89,10 +89,10 @@ def _on_all_cores(configs: Sequence[Config], out: Path, machine: Machine, datase
     """Train the seeds as a sweep, with one thread for each unless the machine has another number."""
     import joblib
 
-    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.cluster import SweepOptions, run_study
     from lddr.sweeps.study import Study
 
-    options = Options(
+    options = SweepOptions(
         cpus_per_run=min(machine.threads or 1, joblib.cpu_count()),
         checkpoint_seconds=machine.checkpoint_seconds,
         quiet=machine.quiet,

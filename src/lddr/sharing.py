@@ -62,7 +62,7 @@ def run_of(trained: Trained) -> RunFolder | None:
     return run if run is not None and run.is_run and run.config == trained.config else None
 
 
-def write_card(packed: RunFolder, name: str, source: RunFolder | None, licence: str | None = None) -> None:
+def write_model_card(packed: RunFolder, name: str, source: RunFolder | None, licence: str | None = None) -> None:
     """Write the README.md of a packed run, with a picture of its latents if the run and its images are available."""
     import yaml  # huggingface_hub installs it
 
@@ -139,7 +139,7 @@ def push(
             created = api.create_repo(repository, private=private, exist_ok=True)
             if revision is not None:
                 api.create_branch(created.repo_id, branch=revision, exist_ok=True)
-        write_card(packed, created.repo_id, run_of(trained), licence)
+        write_model_card(packed, created.repo_id, run_of(trained), licence)
         files = [packed.path / name for name in FILES if (packed.path / name).exists()]
         additions = [CommitOperationAdd(file.name, file) for file in files]
         with _hub_errors(f"cannot push to {repository}"):

@@ -10,9 +10,9 @@ from lddr.cli import main
 
 
 def test_the_warning_names_the_remedy():
-    assert "everybody" in command.warning("0.0.0.0", False)
-    assert "--password" in command.warning("0.0.0.0", False)
-    assert "everybody who knows the password" in command.warning("0.0.0.0", True)
+    assert "everybody" in command.network_warning("0.0.0.0", False)
+    assert "--password" in command.network_warning("0.0.0.0", False)
+    assert "everybody who knows the password" in command.network_warning("0.0.0.0", True)
 
 
 def test_a_folder_that_is_not_there_is_a_sentence(tmp_path, capsys):

@@ -3,7 +3,7 @@ import shutil
 
 import pytest
 
-from lddr.explorer.runs import MOST_POINTS, Catalogue, GoneError, all_scores, training_curves
+from lddr.explorer.runs import MOST_POINTS, Catalogue, GoneError, all_scores, curves_of
 from lddr.runs.index import Run, read_run
 from tests.run_folders import completed
 from tests.runs.test_information import MIG, write
@@ -90,7 +90,7 @@ def test_scores_come_with_reasons_and_details(tmp_path):
 def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
     records = [{"step": 100 * (number + 1), "loss": float(number)} for number in range(lines)]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    found = training_curves(Run(tmp_path, "training", {"steps": 500_000}, {}))
+    found = curves_of(Run(tmp_path, "training", {"steps": 500_000}, {}))
     assert found["step"] == 100 * lines
     if lines:
         assert found["terms"]["loss"][0] == (100, 0.0)
@@ -100,4 +100,4 @@ def test_long_curves_are_thinned_and_keep_their_end(tmp_path, lines):
 
 def test_a_term_that_is_no_number_is_left_out(tmp_path):
     (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": NaN, "kl": "x"}\n{"step": 2, "loss": 1}\n')
-    assert training_curves(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}
+    assert curves_of(Run(tmp_path, "training", {}, {}))["terms"] == {"loss": [(2, 1)], "kl": []}

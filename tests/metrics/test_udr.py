@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from sklearn.preprocessing import StandardScaler
 
 from lddr.errors import UserError
-from lddr.metrics.unsupervised import agreement, correlations, lasso_weights, udr
+from lddr.metrics.unsupervised import correlations, lasso_weights, udr, udr_agreement
 
 SIMILARITIES = ["lasso", "spearman"]
 GENERATOR = np.random.default_rng(0)
@@ -61,7 +61,7 @@ def test_scores_are_those_of_a_naive_reimplementation(similarity):
     ],
 )
 def test_agreement_as_worked_out_by_hand(strengths, expected):
-    assert np.isclose(agreement(strengths), expected)
+    assert np.isclose(udr_agreement(strengths), expected)
 
 
 @pytest.mark.parametrize(("similarity", "most"), [("lasso", 0.9), ("spearman", 1)])

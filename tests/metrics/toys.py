@@ -3,7 +3,7 @@
 import numpy as np
 
 from lddr.data.factors import Factor, FactorTable
-from lddr.metrics.metric import EncodedImages, Sample
+from lddr.metrics.metric import EncodedImages, SampleSet
 
 
 class Toy(EncodedImages):
@@ -22,7 +22,7 @@ def sample_of(codes, factors):
     space = FactorTable(
         [Factor(f"factor {place}", int(column.max()) + 1) for place, column in enumerate(factors.T)], factors
     )
-    return Sample(np.arange(len(codes)), EncodedImages(space, np.arange(len(codes)), codes))
+    return SampleSet(np.arange(len(codes)), EncodedImages(space, np.arange(len(codes)), codes))
 
 
 def scored(metric, space, code, seed=0):

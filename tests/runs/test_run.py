@@ -221,17 +221,17 @@ def test_a_finished_run_is_not_returned_for_a_folder_that_changed(tmp_path, pict
 
 
 def test_a_finished_sweep_says_which_runs_saw_other_images(tmp_path, pictures):
-    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.cluster import SweepOptions, run_study
     from lddr.sweeps.study import Study
 
     configs = [configure("vae", name, "quick", **SMALL) for name in (str(pictures), "circles")]
     for config in configs:
         run(config, tmp_path, QUIET)
     study = Study("two", configs, ())
-    outcome = run_study(study, tmp_path, Options(quiet=True))
+    outcome = run_study(study, tmp_path, SweepOptions(quiet=True))
     assert (outcome.there, outcome.failures) == (2, [])
     other_factors(pictures)
-    outcome = run_study(study, tmp_path, Options(quiet=True))
+    outcome = run_study(study, tmp_path, SweepOptions(quiet=True))
     assert outcome.there == 1
     (failure,) = outcome.failures
     assert failure.folder == tmp_path / configs[0].run_name
@@ -239,13 +239,13 @@ def test_a_finished_sweep_says_which_runs_saw_other_images(tmp_path, pictures):
 
 
 def test_images_that_only_a_cluster_has_are_not_compared(tmp_path, pictures):
-    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.cluster import SweepOptions, run_study
     from lddr.sweeps.study import Study
 
     config = configure("vae", str(pictures), "quick", **SMALL)
     run(config, tmp_path, QUIET)
     pictures.rename(tmp_path / "elsewhere")
     study = Study("one", [config], ())
-    assert run_study(study, tmp_path, Options("10.0.0.1:6379", quiet=True)).there == 1
+    assert run_study(study, tmp_path, SweepOptions("10.0.0.1:6379", quiet=True)).there == 1
     with pytest.raises(UserError, match="does not exist"):
-        run_study(study, tmp_path, Options(quiet=True))
+        run_study(study, tmp_path, SweepOptions(quiet=True))

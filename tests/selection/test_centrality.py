@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from lddr.selection.ranking import Encoded
-from lddr.selection.selectors import alike, drawn_groups, truths, vote_score
+from lddr.selection.selectors import alike, groups_to_compare, truths, vote_score
 
 GENERATOR = np.random.default_rng(0)
 FACTORS = GENERATOR.random((1000, 3))
@@ -30,14 +30,14 @@ def test_the_score_by_hand():
     truth = np.array([[0], [0], [1], [1]])
     assert vote_score(truth, coded([[0.0, 1.0], [0.0, 2.0], [5.0, 3.0], [5.0, 4.0]])) == 1.0  # one factor: always right
     two = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    factors, _ = drawn_groups(two)
+    factors, _ = groups_to_compare(two)
     alone = coded(10.0 * two[:, :1])  # its one latent is taken for the factor that is asked for most often
     assert vote_score(two, alone) == max(np.mean(factors == 0), np.mean(factors == 1))
 
 
 def test_images_of_a_vote_share_the_value_of_its_factor():
     truth = GENERATOR.integers(4, size=(200, 2))
-    factors, members = drawn_groups(truth)
+    factors, members = groups_to_compare(truth)
     for factor, group in zip(factors, members, strict=True):
         assert len(set(truth[group, factor])) == 1
 

@@ -19,7 +19,7 @@ from lddr.data.load import load_dataset
 from lddr.files import alone
 from lddr.runs.evaluate import evaluate_run
 from lddr.runs.run import Machine, run
-from lddr.sweeps.cluster import Options, run_study
+from lddr.sweeps.cluster import SweepOptions, run_study
 from lddr.sweeps.study import Study
 from lddr.training import checkpoint
 from lddr.training.trainer import Trainer
@@ -55,7 +55,7 @@ print(json.dumps({"trained": outcome.trained, "failures": len(outcome.failures)}
 
 
 def options(address, **rest):
-    return Options(address, checkpoint_seconds=CHECKPOINTS, **rest)
+    return SweepOptions(address, checkpoint_seconds=CHECKPOINTS, **rest)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from lddr.config import configure
 from lddr.errors import UserError
 from lddr.sweeps import cluster as engine
-from lddr.sweeps.cluster import Options, TaskResult, connected, room, run_study
+from lddr.sweeps.cluster import SweepOptions, TaskResult, connected, room, run_study
 from lddr.sweeps.study import Study
 
 
@@ -57,7 +57,7 @@ def fake_sweep(tmp_path, monkeypatch):
     def carried_out(ray, runs, **given):
         configs = [configure("vae", "circles", "quick", seed=seed) for seed in range(runs)]
         monkeypatch.setattr(engine, "connected", lambda options: nullcontext(ray))
-        return run_study(Study("fake", configs, ()), tmp_path, Options(quiet=True, **given))
+        return run_study(Study("fake", configs, ()), tmp_path, SweepOptions(quiet=True, **given))
 
     return carried_out
 
@@ -103,13 +103,13 @@ def test_what_fails_is_tried_again_so_often_and_what_is_busy_as_long_as_it_takes
     ],
 )
 def test_the_scarcest_resource_says_how_many_runs_fit(resources, needs, runs):
-    assert room(resources, Options(**needs)) == runs
+    assert room(resources, SweepOptions(**needs)) == runs
 
 
 @pytest.mark.parametrize("given", [{"workers": 0}, {"cpus_per_run": 0}, {"gpus_per_run": -0.5}, {"retries": -1}])
 def test_impossible_options_are_a_sentence(given):
     with pytest.raises(UserError, match="at least one worker and one CPU per run"):
-        Options(**given)
+        SweepOptions(**given)
 
 
 def test_too_much_for_this_machine_is_a_sentence(fake_sweep):
@@ -120,7 +120,7 @@ def test_too_much_for_this_machine_is_a_sentence(fake_sweep):
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:1", "[::1]:1", "ray://127.0.0.1:1"])  # no service has port 1
 def test_a_cluster_that_is_not_there_is_a_sentence(address):
     with pytest.raises(UserError, match=rf"cannot reach Ray at {re.escape(address)} .*; see docs/cluster.md"):
-        with connected(Options(address)):
+        with connected(SweepOptions(address)):
             pass
 
 
@@ -132,7 +132,7 @@ def test_a_machine_too_busy_to_start_ray_is_a_sentence(monkeypatch):
     with pytest.raises(
         UserError, match=r"cannot reach Ray at this machine \(The current node timed out during startup"
     ):
-        with connected(Options()):
+        with connected(SweepOptions()):
             pass
 
 

@@ -12,7 +12,7 @@ from lddr.likelihoods import Bernoulli
 from lddr.runs.index import read_run
 from lddr.runs.run import run
 from lddr.training.batches import Batches, as_tensor
-from lddr.training.collapse import LatentUse, latent_use, warning
+from lddr.training.collapse import LatentUse, collapse_warning, latent_use
 from lddr.training.trainer import Trainer, reconstruction_weight
 
 QUIET = Machine("cpu", 1, quiet=True)
@@ -90,7 +90,7 @@ def test_a_saturated_model_is_reported_while_it_trains(tmp_path, capsys):
 def test_the_remedy_is_one_that_is_not_in_use_yet():
     saturated, inactive = LatentUse(6, 0, 6), LatentUse(6, 0, 0)
     plain, quick = configure("dvae", "circles"), configure("dvae", "array", "quick")
-    assert warning(300, saturated, plain).endswith("--mean-bias")
-    assert warning(300, saturated, quick).endswith("--learning-rate 0.00033")
-    assert warning(1_000, inactive, plain).endswith("--min-contrast 300")
-    assert "min-contrast" not in warning(1_000, inactive, quick)
+    assert collapse_warning(300, saturated, plain).endswith("--mean-bias")
+    assert collapse_warning(300, saturated, quick).endswith("--learning-rate 0.00033")
+    assert collapse_warning(1_000, inactive, plain).endswith("--min-contrast 300")
+    assert "min-contrast" not in collapse_warning(1_000, inactive, quick)

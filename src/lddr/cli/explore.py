@@ -52,7 +52,7 @@ def explore(
         chosen_device(device)
     secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
-        say(warning(host, secret is not None))
+        say(network_warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # Ctrl-C is the usual way to stop
         _serve(create_app(root, secret, names_of(host), not is_local, device), host, place, open_browser)
 
@@ -83,7 +83,7 @@ def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: boo
     server(application).run(sockets=[place])
 
 
-def warning(host: str, has_password: bool) -> str:
+def network_warning(host: str, has_password: bool) -> str:
     """Return the warning for a server that other machines can reach."""
     who = "everybody who knows the password and" if has_password else "everybody who"
     remedy = "" if has_password else f"; set a password with --password or {PASSWORD}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from lddr.runs.index import Run
-    from lddr.selection.ranking import Choice, Correlation, Selection, SelectorReport
+    from lddr.selection.ranking import Correlation, Selected, Selection, SelectorReport
 
 SHOWN = 10  # lines of the ranking that are printed
 NAME_WIDTH, CELL_WIDTH = 16, 14  # characters, in the report's tables
@@ -168,5 +168,5 @@ def _interval(entry: "Correlation") -> str:
     return f"{entry.spearman:+.2f}\n{entry.low:+.2f}…{entry.high:+.2f}"
 
 
-def _score(entry: "Choice | None", name: str) -> str:
+def _score(entry: "Selected | None", name: str) -> str:
     return "" if entry is None else f"{getattr(entry, name):.3f}"

@@ -70,10 +70,10 @@ def sweep(
     They run on all cores of this machine, or on a Ray cluster. Finished runs are skipped and interrupted ones resume,
     so rerun the same command to resume a sweep.
     """
-    from lddr.sweeps.cluster import Options, run_study
+    from lddr.sweeps.cluster import SweepOptions, run_study
     from lddr.sweeps.study import read_study
 
-    options = Options(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
+    options = SweepOptions(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
     chosen = read_study(study, "quick" if preset == "quick" else "full", dataset, where)
     if dry_run:
         from lddr.hardware import keep_freed_memory
@@ -89,7 +89,7 @@ def sweep(
         console.say("stopped; rerun the same command to resume")
         sys.exit(130)
     print_scores(chosen, out)
-    console.say(summary(outcome, out))
+    console.say(outcome_summary(outcome, out))
     if outcome.failures:
         sys.exit(1)
 
@@ -103,7 +103,7 @@ def _check_that_images_are_here(study: "Study") -> None:
         load_dataset(*images)  # refuses an unavailable size before any run starts
 
 
-def summary(outcome: "Outcome", out: Path) -> str:
+def outcome_summary(outcome: "Outcome", out: Path) -> str:
     """Return one sentence of counts, then the folder and the error of every failed run."""
     finished = f"{counted(outcome.finished, 'run')} finished, {outcome.there} existed, {len(outcome.failures)} failed"
     return "\n".join([f"{finished}; see {out}", *map(_failure_line, outcome.failures)])

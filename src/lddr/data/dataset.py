@@ -143,7 +143,7 @@ def as_floats(images: Images) -> NDArray[np.float32]:
     return floats
 
 
-def content_of(space: FactorSpace, checksum: int) -> str:
+def content_digest(space: FactorSpace, checksum: int) -> str:
     """Extend a checksum of images by the factors of all of them."""
     return f"{zlib.crc32(space.content(), checksum):08x}"
 

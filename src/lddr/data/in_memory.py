@@ -19,7 +19,7 @@ from lddr.arrays import as_array
 from lddr.console import LONG, TaskBars, say
 from lddr.data import allowed_size, as_resolution, within
 from lddr.data.array_files import MappedImages, Rows, converted, spooled
-from lddr.data.dataset import Dataset, Images, as_floats, content_of
+from lddr.data.dataset import Dataset, Images, as_floats, content_digest
 from lddr.data.factors import FactorSpace, FactorTable
 from lddr.data.pictures import (
     AUTO,
@@ -155,7 +155,7 @@ class ArrayDataset(Dataset):
     def content(self) -> str:
         rows = self._rows
         checksum = rows.checksum() if isinstance(rows, MappedImages) else zlib.crc32(rows.data)
-        return content_of(self.space, checksum)
+        return content_digest(self.space, checksum)
 
 
 def pictures_of(array: NDArray) -> Iterator[Image.Image]:

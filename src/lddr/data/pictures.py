@@ -23,7 +23,7 @@ from PIL import ExifTags, Image, ImageColor, ImageOps
 from lddr.data import FITS, LARGEST, SMALLEST, allowed_size, as_resolution, height_and_width, within
 from lddr.data.array_files import MappedImages, NumpyArray, Rows, converted
 from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
-from lddr.data.dataset import Dataset, Images, content_of
+from lddr.data.dataset import Dataset, Images, content_digest
 from lddr.errors import UserError, hint
 from lddr.files import reading_untrusted
 
@@ -295,7 +295,7 @@ class OwnImages(Dataset):
         return self.rows.take(indices)
 
     def content(self) -> str:
-        return content_of(self.space, self.rows.checksum())
+        return content_digest(self.space, self.rows.checksum())
 
 
 def _background(source: "PictureFolder | ArrayFile", cache: str) -> str | None:

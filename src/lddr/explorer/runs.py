@@ -121,7 +121,7 @@ def _about_score(name: str, reason: Any, run: Run) -> dict[str, Any]:
     return {"name": name, "score": run.scores.get(name), "reason": reason and str(reason), "details": details}
 
 
-def training_curves(run: Run) -> dict[str, Any]:
+def curves_of(run: Run) -> dict[str, Any]:
     """Return the loss terms by step, so far."""
     records = run.files.log
     kept = records[:: max(1, math.ceil(len(records) / MOST_POINTS))]

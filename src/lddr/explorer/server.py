@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from lddr.data.pictures import Preparation
 from lddr.errors import UserError
 from lddr.explorer.guard import LOOPBACK, Guard, Password
-from lddr.explorer.runs import Catalogue, GoneError, all_scores, training_curves
+from lddr.explorer.runs import Catalogue, GoneError, all_scores, curves_of
 from lddr.runs.index import Run
 
 if TYPE_CHECKING:  # torch takes seconds to import, and the runs are listed without it
@@ -78,7 +78,7 @@ class Explorer:
             Route("/api/runs", self._list_runs),
             self._from_files("", self._catalogue.about),
             self._from_files("/scores", all_scores),
-            self._from_files("/log", training_curves),
+            self._from_files("/log", curves_of),
             self._from_model("/model", self._describe),
             self._from_model("/space", lambda model, _: model.latent_space()),
             self._from_model("/reconstructions", lambda model, _: model.reconstructions()),

@@ -14,7 +14,7 @@ DENSE = 4  # possible pairs of values per sample
 LARGEST = 1e50  # codes are squared, and some solvers hang on overflow
 
 
-def as_floats(codes: ArrayLike) -> Floats:
+def as_codes(codes: ArrayLike) -> Floats:
     """Return codes in double precision; refuse anything that is not a numeric table."""
     try:
         return np.asarray(as_array(codes), np.float64)
@@ -24,7 +24,7 @@ def as_floats(codes: ArrayLike) -> Floats:
 
 def checked(codes: ArrayLike, factors: ArrayLike) -> tuple[Floats, Whole]:
     """Return codes (samples, latents) and factors (samples, factors) of the same samples, all finite."""
-    values, truth = as_floats(codes), as_array(factors)
+    values, truth = as_codes(codes), as_array(factors)
     check_orientation(values.shape, len(truth) if truth.ndim else 0)
     if values.ndim != 2 or truth.ndim != 2 or len(values) != len(truth) or not values.size:
         raise UserError(

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.data.factors import FactorSpace, FactorTable, Indices
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole, as_floats, checked, in_column
-from lddr.metrics.metric import Count, Draws, NotNegative, Result, Sample, Samples, Share, UndefinedError, metric
+from lddr.metrics.information import Floats, Whole, as_codes, checked, in_column
+from lddr.metrics.metric import Count, Draws, NotNegative, Result, Samples, SampleSet, Share, UndefinedError, metric
 
 SLICE = 500  # points looked up at a time: 500 x 64 pairs of 10 numbers are 5 MB
 
@@ -54,7 +54,7 @@ def sharing(
     return space.sample_with(generator, factor, np.repeat(values[..., None], together, axis=-1))
 
 
-def held_samples(samples: Samples, part: str) -> dict[int, Sample]:
+def held_samples(samples: Samples, part: str) -> dict[int, SampleSet]:
     """Return the samples of a part, "train 0", "train 2" …, by the number of the factor held."""
     names = {name: name.removeprefix(f"{part} ") for name in samples if name.startswith(f"{part} ")}
     return {int(factor): samples[name] for name, factor in names.items()}
@@ -247,7 +247,7 @@ def factor_vae_score(
     """
     train, train_labels = checked(variances_train, in_column(held_train))
     test, test_labels = checked(variances_test, in_column(held_test))
-    scale = as_floats(variances)  # (latents,)
+    scale = as_codes(variances)  # (latents,)
     if scale.shape != train.shape[1:] or train.shape[1:] != test.shape[1:]:
         raise UserError(
             f"expected the variances of as many latents everywhere, got {scale.shape}, {train.shape} and {test.shape}"

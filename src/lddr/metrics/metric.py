@@ -68,20 +68,20 @@ class EncodedImages:
         rows = np.searchsorted(self._images, indices) if self._rows is None else self._rows[indices]
         return self._codes[rows].astype(np.float64)
 
-    def samples(self, draws: Draws) -> dict[str, Sample]:
+    def samples(self, draws: Draws) -> dict[str, SampleSet]:
         """Return the samples of a metric, by part."""
-        return {part: Sample(indices, self) for part, indices in draws.items()}
+        return {part: SampleSet(indices, self) for part, indices in draws.items()}
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleSet:
     """Sampled images by index: codes and factors are looked up on access, so that each part costs only its own size."""
 
     indices: Indices  # (…)
     table: EncodedImages
 
-    def __getitem__(self, rows: Any) -> Sample:
-        return Sample(self.indices[rows], self.table)
+    def __getitem__(self, rows: Any) -> SampleSet:
+        return SampleSet(self.indices[rows], self.table)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -97,7 +97,7 @@ class Sample:
         return self.table.space.factors_of(self.indices)
 
 
-Samples = Mapping[str, Sample]  # by part
+Samples = Mapping[str, SampleSet]  # by part
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class Metric:
         """Sample the images of this metric, as indices; nothing is encoded yet."""
         if self.drawn is None:
             return {part: space.sample(generator, count) for part, count in self.parts.items()}
-        return self.drawn(space, generator, **{name: self.settings[name] for name in rules_of(self.drawn)})
+        return self.drawn(space, generator, **{name: self.settings[name] for name in metric_rules(self.drawn)})
 
     def score(self, samples: Samples, progress: Progress | None = None) -> Result:
         """Compute the result from the sampled images."""
@@ -258,7 +258,7 @@ def metric(
 
         sizes = {part: size for part, size in (parts or {}).items() if not callable(size)}
         rules = {part: Rule(size, "", int, at_least=min(1, size)) for part, size in sizes.items()}
-        rules |= (rules_of(draw) if draw else {}) | rules_of(public)
+        rules |= (metric_rules(draw) if draw else {}) | metric_rules(public)
         rules = {key: rule for key, rule in rules.items() if key not in fixed}
         metrics.register(name)(
             Metric(
@@ -284,7 +284,7 @@ def metric(
 
 def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     """Wrap a metric for direct calls: it refuses settings out of range, and its result contains all settings."""
-    signature, rules, name = inspect.signature(function), rules_of(function), function.__name__
+    signature, rules, name = inspect.signature(function), metric_rules(function), function.__name__
 
     @wraps(function)
     def checked(*values: P.args, **named: P.kwargs) -> R:
@@ -315,7 +315,7 @@ def _check_inputs(name: str, function: Callable, wanted: Sequence[tuple[str, str
         )
 
 
-def rules_of(function: Callable) -> dict[str, Rule]:
+def metric_rules(function: Callable) -> dict[str, Rule]:
     """Return the settings of a function: its parameters with a default other than None, which marks an optional input.
 
     The annotation gives the range, with `Count` or a `Setting`, or the choices, with a `Literal`. A whole number

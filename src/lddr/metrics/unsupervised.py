@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lddr.arrays import as_array
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, as_floats, checked, discretised, histogram_facts, mutual_information_matrix
+from lddr.metrics.information import Floats, as_codes, checked, discretised, histogram_facts, mutual_information_matrix
 from lddr.metrics.metric import Count, NotNegative, Positive, Result, metric
 
 Similarity = Literal["lasso", "spearman"]
@@ -66,12 +66,12 @@ def unsupervised(
     >>> round(unsupervised(codes).score, 2), unsupervised(codes).active_units
     (0.0, 3)
     """
-    given = np.atleast_1d(as_floats(codes))
+    given = np.atleast_1d(as_codes(codes))
     values, _ = checked(given, np.zeros((len(given), 1), np.int64))
     active = active_latents(values, active_variance)
     eigenvalues = correlation_eigenvalues(values[:, active])
     information = mutual_information_matrix(*[discretised(values, num_bins)] * 2)
-    distance, total = wasserstein_correlation(values), float(np.trace(covariance(values)))
+    distance, total = wasserstein_correlation(values), float(np.trace(code_covariance(values)))
     return UnsupervisedResult(
         total_correlation(eigenvalues, smallest_eigenvalue),
         mean_off_diagonal(information),
@@ -96,7 +96,7 @@ def centred(codes: Floats) -> Floats:
     return moved - moved.mean(axis=0)
 
 
-def covariance(codes: Floats) -> Floats:
+def code_covariance(codes: Floats) -> Floats:
     """Return the unbiased covariance (latents, latents); 0 for a single sample."""
     return centred(codes).T @ centred(codes) / max(len(codes) - 1, 1)
 
@@ -114,7 +114,7 @@ def total_correlation(eigenvalues: Floats, smallest: float) -> float:
 
 def wasserstein_correlation(codes: Floats) -> float:
     """Return the squared 2-Wasserstein distance of a Gaussian from its marginals: 2 tr Σ - 2 tr (D^½ Σ D^½)^½."""
-    matrix = covariance(codes)
+    matrix = code_covariance(codes)
     deviation = np.sqrt(np.diag(matrix))
     eigenvalues = np.linalg.eigvalsh(deviation[:, None] * matrix * deviation)
     return max(0.0, float(2 * np.trace(matrix) - 2 * np.sqrt(np.maximum(eigenvalues, 0)).sum()))
@@ -197,7 +197,7 @@ def udr(
 
 
 def _checked_models(codes_of_models: Sequence[ArrayLike], similarity: str) -> list[Floats]:
-    models = [as_floats(codes) for codes in codes_of_models]
+    models = [as_codes(codes) for codes in codes_of_models]
     if similarity not in get_args(Similarity):
         raise UserError(f"no similarity is called {similarity!r}; choose one of {', '.join(get_args(Similarity))}")
     if len(models) < 2:
@@ -219,7 +219,7 @@ def _pair_scores(models: list[Floats], similarity: Similarity, alpha: float) -> 
         inner = np.split(block, edges, axis=1)[source]
         weights = np.abs(lasso_weights(inner, block, alpha) if similarity == "lasso" else block)
         for target, strengths in enumerate(np.split(weights, edges, axis=1)):
-            pairs[target, source] = 0.0 if target == source else agreement(strengths)
+            pairs[target, source] = 0.0 if target == source else udr_agreement(strengths)
     return pairs
 
 
@@ -251,7 +251,7 @@ def lasso_weights(inner: Floats, cross: Floats, alpha: float) -> Floats:
     return weights
 
 
-def agreement(strengths: Floats) -> float:
+def udr_agreement(strengths: Floats) -> float:
     """Return how close to one-to-one a matrix (a, b) of strengths R ≥ 0 is.
 
     1 / (d_a + d_b) · [ Σ_b (max_a R)² / Σ_a R + Σ_a (max_b R)² / Σ_b R ], where a latent without any strength adds 0.

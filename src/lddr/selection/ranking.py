@@ -198,7 +198,7 @@ class Correlation:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selected:
     """The metric of the model that a selector chooses (mean over ties), compared with all candidates."""
 
     selector: str
@@ -219,7 +219,7 @@ class SelectorReport:
     runs: int
     compared: dict[str, Value]
     correlations: tuple[Correlation, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[Selected, ...]
     left_out: dict[str, dict[str, int]]  # selector → reason → runs
 
     def as_dict(self) -> dict[str, Any]:
@@ -281,11 +281,11 @@ def correlation(selector: str, metric: str, preference: Floats, truth: Floats) -
     return Correlation(selector, metric, runs, float(spearman(preference, truth)), low, high)
 
 
-def choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Choice:
+def choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Selected:
     """Return the score of the preferred run."""
     selected = truth[preference == preference.max()].mean()
     facts = (selected, np.median(truth), truth.max(), truth.mean())
-    return Choice(selector, metric, len(truth), *map(float, facts))
+    return Selected(selector, metric, len(truth), *map(float, facts))
 
 
 def _measured(selector: Selector, candidates: Candidates) -> list[Verdict]:

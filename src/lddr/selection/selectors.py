@@ -230,14 +230,14 @@ def vote_score(truth: Whole, model: "Encoded") -> float:
     codes = model.codes[:, model.active]
     if not codes.size or not truth.size:
         return 0.0
-    factors, members = drawn_groups(truth)
+    factors, members = groups_to_compare(truth)
     least = (codes[members].var(axis=1) / codes.var(axis=0)).argmin(axis=1)  # (votes,)
     table = np.zeros((codes.shape[1], truth.shape[1]))
     np.add.at(table, (least, factors), 1)
     return float(table.max(axis=1).sum() / len(least))
 
 
-def drawn_groups(truth: Whole) -> tuple[Whole, Whole]:
+def groups_to_compare(truth: Whole) -> tuple[Whole, Whole]:
     """A factor for each vote, and images that share a value of it: (votes,) and (votes, images)."""
     generator = stream(0, "centrality")
     factors = generator.integers(truth.shape[1], size=VOTES)

@@ -33,7 +33,7 @@ OBJECT_STORE = 80 * 2**20  # bytes, about the least Ray accepts: only settings a
 
 
 @dataclass(frozen=True)
-class Options:
+class SweepOptions:
     """Where and how a sweep runs; none of it changes the results."""
 
     address: str | None = None  # None: this machine
@@ -85,12 +85,12 @@ class Outcome:
     stopped: bool = False
 
 
-def run_study(study: Study, out: Path, options: Options | None = None, dataset: Dataset | None = None) -> Outcome:
+def run_study(study: Study, out: Path, options: SweepOptions | None = None, dataset: Dataset | None = None) -> Outcome:
     """Train and evaluate the runs of a study that are missing below `out`; a failing run does not stop the others.
 
     `dataset` holds the images of all runs if they are only in memory; otherwise workers load them by name.
     """
-    options, out, wanted = options or Options(), out.absolute(), study.wanted
+    options, out, wanted = options or SweepOptions(), out.absolute(), study.wanted
     jobs = [Job(config, out / config.run_name) for config in study.configs]
     stages = {job: stage_of(job.config, out, wanted)[0] for job in jobs}
     finished = [job for job in jobs if stages[job] == "finished"]
@@ -111,7 +111,7 @@ def run_study(study: Study, out: Path, options: Options | None = None, dataset: 
     return outcome
 
 
-def _on_other_images(finished: Iterable[Job], options: Options, in_memory: Dataset | None) -> list[Failure]:
+def _on_other_images(finished: Iterable[Job], options: SweepOptions, in_memory: Dataset | None) -> list[Failure]:
     """Return the finished runs whose images or labels have changed since; each dataset is loaded once.
 
     A cluster may have images that are not here: then there is nothing to compare with.
@@ -138,7 +138,7 @@ class _Queue:
     Ray's own retries would neither report the reason nor distinguish a busy run from a failed one.
     """
 
-    def __init__(self, ray: Any, options: Options, progress: SweepProgress, outcome: Outcome) -> None:
+    def __init__(self, ray: Any, options: SweepOptions, progress: SweepProgress, outcome: Outcome) -> None:
         self._ray, self._options, self._progress, self._outcome = ray, options, progress, outcome
         self._waiting: deque[tuple[float, Job]] = deque()  # with the time from which on they may start, in its order
         self._flying: dict[Any, Job] = {}
@@ -213,13 +213,13 @@ def _sent(ray: Any, dataset: Dataset) -> Any:
         raise UserError(f"the images {dataset.name} cannot be sent to other processes ({reason}); {fix}") from error
 
 
-def room(resources: dict[str, float], options: Options) -> int:
+def room(resources: dict[str, float], options: SweepOptions) -> int:
     """Return how many runs fit on a node with these resources."""
     needs = {"CPU": options.cpus_per_run, "GPU": options.gpus_per_run}
     return min(int(resources.get(name, 0) / need + 1e-6) for name, need in needs.items() if need)
 
 
-def _no_room(options: Options) -> str:
+def _no_room(options: SweepOptions) -> str:
     gpus = f" and {options.gpus_per_run:g} GPUs" if options.gpus_per_run else ""
     needs = f"a run needs {options.cpus_per_run} CPUs{gpus}"
     if options.address is None:
@@ -330,7 +330,7 @@ def _check_shared(task: RunTask) -> None:
 
 
 @contextmanager
-def connected(options: Options) -> Iterator[Any]:
+def connected(options: SweepOptions) -> Iterator[Any]:
     """Connect to the Ray that is initialised, else to the cluster, else to a new local one on all cores."""
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_SCHEDULER_EVENTS": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     os.environ.update(quiet | dict(os.environ))

@@ -78,11 +78,11 @@ class CollapseWatch:
             return
         use = latent_use(self._vae, self._images)
         if use.active == 0 and (use.saturated or step >= INACTIVITY_STEP):
-            say(warning(step, use, self._config))
+            say(collapse_warning(step, use, self._config))
             self._warned = True
 
 
-def warning(step: int, use: LatentUse, config: Config) -> str:
+def collapse_warning(step: int, use: LatentUse, config: Config) -> str:
     """Return what is wrong with the latents at this step, and what to try."""
     if use.saturated:
         what = f"{use.saturated} of {use.latents} latents put every image into one category and get no gradient"

@@ -125,7 +125,8 @@ def forest(judged: Sequence[Judgement[PageClaim]]) -> Figure:
         axes.tick_params(axis="y", length=0, labelleft=unit == "MIG", labelsize=7.5)
         axes.grid(axis="both")
     figure.supxlabel(
-        "vertical lines: the value that a claim says is exceeded · * our own hypotheses (reproduced means supported)", fontsize=8
+        "vertical lines: the value that a claim says is exceeded · * our own hypotheses (reproduced means supported)",
+        fontsize=8,
     )
     return figure
 
