@@ -1,6 +1,5 @@
 """Whole training steps compared with plain PyTorch and with the limit of the device, each in a process of its own."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.data import one_thread
 from lddr.bench import DATASETS, MODELS, REPEATS, next_step
 from lddr.config import configure
 from lddr.console import watched
@@ -87,12 +87,6 @@ def operations(model: str, dataset: str) -> int:
     with FlopCounterMode(display=False) as counter:
         training.step()
     return counter.get_total_flops()
-
-
-def one_thread() -> dict[str, str]:
-    """Return the environment of a new Python process with one thread, which imports what this one can."""
-    path = os.pathsep.join(filter(None, sys.path))  # benchmarks of a clone are not installed
-    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
 class Worker:
