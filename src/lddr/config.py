@@ -35,8 +35,8 @@ class Networks(Settings):
     )
     initialiser: str = setting(
         "truncated",
-        "Initial weights: the authors' truncated normal, or torch's uniform.",
-        choices=("truncated", "uniform"),
+        "Initial weights: the authors' truncated normal, torch's uniform, or He's normal (kaiming).",
+        choices=("truncated", "uniform", "kaiming"),
     )
     mean_bias: bool = setting(False, "Initialise the decoder's output bias to the mean image brightness.")
 

@@ -465,6 +465,28 @@ def test_uniform_weights_are_distributed_as_those_that_torch_draws_itself():
         assert stats.ks_2samp(drawn.detach().flatten(), expected.detach().flatten()).pvalue > 1e-4, name
 
 
+def test_kaiming_weights_are_those_of_torch_where_torch_counts_the_inputs_of_an_output():
+    torch.manual_seed(1)
+    for layer in (nn.Linear(300, 40), nn.Conv2d(8, 30, 4)):
+        initialise(layer, torch.Generator().manual_seed(0), "kaiming")
+        expected = nn.init.kaiming_normal_(torch.empty_like(layer.weight), nonlinearity="relu")
+        assert stats.ks_2samp(layer.weight.detach().flatten(), expected.flatten()).pvalue > 1e-4
+        assert not layer.bias.any()
+
+
+def test_kaiming_weights_keep_the_size_of_features_from_layer_to_layer():
+    decoder, sizes = Decoder(20, (64, 64, 1), 32), {}
+    for initialiser in ("kaiming", "truncated"):
+        initialise(decoder, torch.Generator().manual_seed(0), initialiser)
+        with torch.no_grad():
+            features = decoder.hidden(torch.randn(64, 20, generator=torch.Generator().manual_seed(1)))
+        sizes[initialiser] = [
+            float(each[..., 2:-2, 2:-2].square().mean()) for each in features[1:]
+        ]  # borders have less
+    assert all(0.5 < size < 2 for size in sizes["kaiming"])  # E[ReLU(x)²] = Var(x) / 2, and the weights double it again
+    assert sizes["truncated"][-1] < 1e-3
+
+
 @pytest.mark.parametrize("initialiser", INITIALISERS)
 def test_weights_depend_on_the_seed_alone(initialiser):
     first, second, third = all_networks(), all_networks(), all_networks()

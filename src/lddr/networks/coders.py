@@ -202,7 +202,18 @@ def _uniform(layer: Layer, generator: torch.Generator) -> None:
         parameter.copy_(torch.empty(parameter.shape).uniform_(-bound, bound, generator=generator))
 
 
-INITIALISERS = {"truncated": _truncated, "uniform": _uniform}
+def _kaiming(layer: Layer, generator: torch.Generator) -> None:
+    """Use He's: a normal with σ = √(2/fan_in), which ReLU layers neither shrink nor grow; biases are zero.
+
+    Only the taps of a transposed convolution that meet in one pixel count.
+    """
+    fan_in = _fan_in(layer) // (prod(layer.stride) if isinstance(layer, nn.ConvTranspose2d) else 1)
+    layer.weight.copy_(torch.empty(layer.weight.shape).normal_(0, sqrt(2 / fan_in), generator=generator))
+    if layer.bias is not None:
+        layer.bias.zero_()
+
+
+INITIALISERS = {"truncated": _truncated, "uniform": _uniform, "kaiming": _kaiming}
 
 
 def _fan_in(layer: Layer) -> int:
