@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.train import one_thread
+from benchmarks.worker import one_thread
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.drawn.circles import CORNERS
 from lddr.data.load import load_dataset
