@@ -56,6 +56,16 @@ def train(steps: int | None, threads: int, device: str, compile: bool, out: Path
     run_bench(steps, threads, out, device, compile)
 
 
+@app.command()
+@option("--python", "pythons", multiple=True, metavar="NAME=PATH", help="The Python of a peer's environment.")
+@out
+def peers(pythons: tuple[str, ...], out: Path | None) -> None:
+    """Training steps with the paper's networks, compared with pythae, disent and JAX, each in its own environment."""
+    from benchmarks.peers import run_bench
+
+    run_bench(pythons, out)
+
+
 OTHERS = {
     "launch": "What a training step of every model asks of a GPU: launches, copies, values read back; without one.",
     "sweep": "Runs per hour of a sweep with one and two workers, and what the engine costs per run.",

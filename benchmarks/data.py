@@ -1,7 +1,6 @@
 """Batches of 64 from every dataset that is here, compared with one Python call per image."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from PIL import Image, ImageDraw
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.worker import one_thread
 from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.drawn.circles import CORNERS
 from lddr.data.load import load_dataset
@@ -131,12 +131,6 @@ def in_fresh_process(function: str, *arguments: str) -> dict[str, float]:
     code = f"import json, sys; from {module} import {name}; print(json.dumps({name}(*sys.argv[1:])))"
     command = [sys.executable, "-c", code, *arguments]
     return json.loads(subprocess.run(command, env=one_thread(), check=True, capture_output=True, text=True).stdout)
-
-
-def one_thread() -> dict[str, str]:
-    """Return the environment of a new Python process with one thread, which imports what this one can."""
-    path = os.pathsep.join(filter(None, sys.path))  # benchmarks of a clone are not installed
-    return os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
 def resident_megabytes() -> float:

@@ -1,12 +1,10 @@
 """Whole training steps compared with plain PyTorch and with the limit of the device, each in a process of its own."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +13,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.data import one_thread
+from benchmarks.worker import Worker
 from lddr.bench import DATASETS, MODELS, REPEATS, next_step
 from lddr.config import configure
 from lddr.console import watched
@@ -87,73 +85,6 @@ def operations(model: str, dataset: str) -> int:
     with FlopCounterMode(display=False) as counter:
         training.step()
     return counter.get_total_flops()
-
-
-class Worker:
-    """A new process that makes a function by calling "module:function" with strings, and repeats it on request."""
-
-    def __init__(self, function: str, *arguments: str) -> None:
-        module, name = function.split(":")
-        imports = f"import sys; from benchmarks.train import serve; from {module} import {name}"
-        command = [sys.executable, "-c", f"{imports}; serve({name}(*sys.argv[1:]))", *arguments]
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=one_thread(), text=True)
-        self._questions, self._answers = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self._questions.close()
-        self._answers.close()
-        self._process.wait()
-
-    def run(self, times: int) -> int:
-        """Repeat it, and return how often."""
-        self._ask(times)
-        return times
-
-    def peak_megabytes(self) -> float:
-        return float(self._ask(0))
-
-    def _ask(self, times: int) -> str:
-        print(times, file=self._questions, flush=True)
-        answer = self._answers.readline()
-        if not answer:
-            raise RuntimeError("a process of the benchmark ended early; its error is above")
-        return answer
-
-
-def serve(repeated: Callable[[], object]) -> None:
-    """Serve a Worker: repeat as often as each line of stdin says, then print the peak memory."""
-    for line in sys.stdin:
-        for _ in range(int(line)):
-            repeated()
-        on_gpu = _gpu_megabytes()  # waits for the device
-        print(peak_megabytes() if on_gpu is None else on_gpu, flush=True)
-
-
-def _gpu_megabytes() -> float | None:
-    """Return the peak GPU memory of this process once its work is done; None without CUDA."""
-    import torch
-
-    if torch.backends.mps.is_available():
-        torch.mps.synchronize()
-    if not torch.cuda.is_initialized():
-        return None
-    torch.cuda.synchronize()
-    return torch.cuda.max_memory_allocated() / 1e6
-
-
-def peak_megabytes() -> float:
-    """Return the peak RAM of this process."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage inherits the peak of the process that started this one
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e6
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 # plain PyTorch, for comparison: plain layers, Adam, a DataLoader

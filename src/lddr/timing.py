@@ -14,6 +14,13 @@ def interleaved(
     sides: dict[str, Callable[[], int]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, float]:
     """Return the median seconds per unit of each side; a side does some work and returns how many units it did."""
+    return {name: median(times) for name, times in in_turns(sides, repeats, clock).items()}
+
+
+def in_turns(
+    sides: dict[str, Callable[[], int]], repeats: int = 7, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Return the seconds per unit of each side in every turn, so that sides can be compared turn by turn."""
     for run in sides.values():
         run()  # to fill caches
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -22,7 +29,7 @@ def interleaved(
             start = clock()
             units = run()
             times[name].append((clock() - start) / units)
-    return {name: median(values) for name, values in times.items()}
+    return times
 
 
 def fair_clock(threads: int) -> Callable[[], float]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from lddr_paper.results.tables import OWN_LATENTS, RESULTS, read_costs, read_csv
 
 BENCHMARK = Path("benchmarks") / "train.json"  # steps with the paper's settings, by lddr and by others, in one run
 TIMED = {"fp32, ms": "lddr", "usual, ms": "plain PyTorch", "authors, ms": "the authors' code"}
+PEERS = Path("benchmarks") / "peers.json"  # the same steps by other frameworks, in another run
 TRIED = Path("docs") / "presets.csv"  # the settings that were tried before the presets were fixed
 RULE_SEEDS, RULE_RATIO, RULE_FACTORS = 5, 3, 4  # of results/standard/study.toml
 
@@ -107,6 +109,7 @@ def lead() -> dict[str, str]:
     }
     return numbers | {
         "standard_note": standard_note(),
+        "peers_note": peers_note(),
         "lead_runs": str(len(dvae)),
         "lead_minutes": f"{minutes:.0f}",
         "lead_inside": _listed(inside),
@@ -135,6 +138,23 @@ def _paper_hours() -> dict[str, float]:
     return {code: steps * ms / 3.6e6 for code, ms in _paper_steps().items()}
 
 
+def _peer_steps() -> list[dict[str, Any]]:
+    """Return the steps of other frameworks with the paper's networks; none while they are not measured."""
+    file = RESULTS.parent / PEERS
+    rows = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    return [row for row in rows if row["code"] != "lddr"]
+
+
+def peers_note() -> str:
+    """Return where the times of other frameworks come from; an empty text while they are not measured."""
+    if not _peer_steps():
+        return ""
+    return (
+        " Other frameworks: [peers.json](../benchmarks/peers.json), a run of its own,"
+        ' in processor time; their "times lddr\'s" is that of the same model in the same run.'
+    )
+
+
 def time_table() -> str:
     """Return what a run of the D-VAE on dSprites costs, and the median MIG it leads to."""
     cells = []
@@ -149,6 +169,12 @@ def time_table() -> str:
     for code, ms in _paper_steps().items():
         named = f"{code}, the paper's settings", f"{steps:,}", f"{ms:.0f}", f"{_paper_hours()[code]:.0f} hours"
         cells.append((*named, f"{published.value / 100:.3f} in the paper" if published else "–", "–"))
+    for row in _peer_steps():
+        ms, times = row["ms"], row["times lddr's"]
+        named = f"{row['code']}, {model_title(row['model'])}: {times:.1f} times lddr's", f"{steps:,}", f"{ms:.0f}"
+        paper = paper_number(row["model"], "mig", "dsprites")
+        hours = f"{steps * ms / 3.6e6:.0f} hours"
+        cells.append((*named, hours, f"{paper.value:.3f} in the paper" if paper else "–", "–"))
     return markdown(("code", "steps", "ms per step", "one run on one core", "median MIG", "runs"), cells)
 
 
