@@ -1,6 +1,6 @@
 """Ship a trained model with lddr, or a better one in its place.
 
-python tools/pretrained.py RUN NAME ["What it shows, in a sentence."] [--samples 16]
+python tools/pretrained.py RUN NAME ["What it shows, in a sentence."] [--samples 16] [--metrics mig,sap]
 
 The sentence of a model that is there already stays when none is given. Weights are kept in 16 bits, and every score on
 the card is measured again with them. A model of other images than lddr's own needs samples to show; their licence must
@@ -47,7 +47,8 @@ if __name__ == "__main__":
     parser.add_argument("name")
     parser.add_argument("about", nargs="?")
     parser.add_argument("--samples", type=int, default=0)
+    parser.add_argument("--metrics", help="those that say something about its factors; all that are fast by default")
     given = parser.parse_args()
     known = RunFolder(PRETRAINED / given.name)
     about = given.about if given.about is not None else known.about if known.is_run else ""
-    print(ship(given.run, given.name, about, samples=given.samples))
+    print(ship(given.run, given.name, about, given.metrics, given.samples))
