@@ -107,9 +107,8 @@ def own(tmp_path):
     images = np.random.default_rng(0).integers(256, size=(20, 16, 16), dtype=np.uint8)
     np.savez(tmp_path / "own.npz", images=images)
     settings = {"width": 4, "steps": 2, "num_latents": 2, "machine": Machine("cpu", 1, quiet=True)}
-    return lddr.train(str(tmp_path / "own.npz"), "dvae", out=str(tmp_path / "runs"), **settings), images[
-        ..., np.newaxis
-    ]
+    trained = lddr.train(str(tmp_path / "own.npz"), "dvae", out=str(tmp_path / "runs"), **settings)
+    return trained, images[..., np.newaxis]
 
 
 def test_own_images_are_uploaded_only_on_request(hub, own, capsys, monkeypatch):
