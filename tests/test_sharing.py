@@ -13,6 +13,8 @@ from lddr.cli import main
 from lddr.data.load import load_dataset
 from lddr.errors import UserError
 from lddr.hardware import Machine
+from lddr.report import traversals
+from lddr.report.traversals import Traversal
 from lddr.runs.folder import RunFolder
 from lddr.runs.index import read_run
 from tests.hub_server import TOKEN, running_hub
@@ -97,6 +99,62 @@ def test_no_place_of_this_machine_is_pushed(hub, tmp_path):
     assert "datasets:" not in hub.files("me/own")["README.md"].decode()
     assert "traversals.png" in hub.files("me/own")
     assert lddr.Trained.from_pretrained("me/own").config.dataset == "secret-place"
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A model of images of one's own, of noise, in a run folder."""
+    images = np.random.default_rng(0).integers(256, size=(20, 16, 16), dtype=np.uint8)
+    np.savez(tmp_path / "own.npz", images=images)
+    settings = {"width": 4, "steps": 2, "num_latents": 2, "machine": Machine("cpu", 1, quiet=True)}
+    trained = lddr.train(str(tmp_path / "own.npz"), "dvae", out=str(tmp_path / "runs"), **settings)
+    return trained, images[..., np.newaxis]
+
+
+def test_own_images_are_uploaded_only_on_request(hub, own, capsys, monkeypatch):
+    trained, images = own
+    labels = []
+    monkeypatch.setattr(traversals, "Traversal", lambda *fields: labels.append(fields[2]) or Traversal(*fields))
+    trained.push_to_hub("me/without", token=TOKEN)
+    assert "your images are not uploaded" in capsys.readouterr().err
+    assert "samples.png" not in hub.files("me/without")
+    assert ("reconstruction",) in labels
+    assert not any("input" in each for each in labels)
+    assert len(lddr.Trained.from_pretrained("me/without").samples) == 0
+    trained.push_to_hub("me/with", token=TOKEN, samples=16)
+    assert "samples.png shows images of the training set" in capsys.readouterr().err
+    assert ("input", "reconstruction") in labels
+    assert "](samples.png)" in hub.files("me/with")["README.md"].decode()
+    samples = lddr.Trained.from_pretrained("me/with").samples
+    assert samples.shape == (16, 16, 16, 1)
+    assert {image.tobytes() for image in samples} <= {image.tobytes() for image in images}
+
+
+def test_a_model_that_was_shared_with_samples_is_shown_and_shared_again(hub, own, tmp_path, capsys):
+    own[0].push_to_hub("me/with", token=TOKEN, samples=4)
+    (tmp_path / "own.npz").unlink()
+    back = lddr.Trained.from_pretrained("me/with")
+    main(["show", str(back.folder), "--out", "card"])
+    assert "missing: Trav" not in capsys.readouterr().out
+    assert Path("card/figures/reconstructions.png").exists()
+    back.push_to_hub("me/again", token=TOKEN, samples=16)  # there are only four
+    assert np.array_equal(lddr.Trained.from_pretrained("me/again").samples, back.samples)
+
+
+def test_a_model_that_was_shared_without_samples_says_so(hub, own, tmp_path, capsys):
+    own[0].push_to_hub("me/without", token=TOKEN)
+    (tmp_path / "own.npz").unlink()
+    main(["show", str(lddr.Trained.from_pretrained("me/without").folder), "--out", "card"])
+    assert "was shared without the images that it was trained on" in capsys.readouterr().out
+
+
+def test_impossible_samples_are_refused_before_anything_is_uploaded(hub, own, model):
+    for count in (-1, 65):
+        with pytest.raises(UserError, match=f"0 to 64 samples, not {count}"):
+            own[0].push_to_hub("me/own", token=TOKEN, samples=count)
+    with pytest.raises(UserError, match="only a model that is loaded from the folder of its run"):
+        lddr.Trained(model.config, model.vae, model.image_shape).push_to_hub("me/own", token=TOKEN, samples=4)
+    assert "me/own" not in hub.repositories
 
 
 def test_a_model_that_was_not_kept_is_pushed_without_its_scores(hub, model):

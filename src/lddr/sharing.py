@@ -13,30 +13,35 @@ import torch
 
 import lddr
 from lddr.config import train_words
-from lddr.data.dataset import datasets
+from lddr.console import say
+from lddr.data.dataset import Images, datasets
+from lddr.data.samples import MOST_SAMPLES, choose_samples, write_samples
 from lddr.errors import UserError, check_installed
 from lddr.files import reason_of, write_json, written_whole
 from lddr.report.exhibits import card_figures
 from lddr.report.style import dataset_title, method_title, metric_title, rendered_as
 from lddr.report.traversals import LoadedRun, evenly_spaced
-from lddr.runs.folder import CONFIG, FORMAT, LOG, MODEL, SCORES, RunFolder
+from lddr.runs.folder import CARD, CONFIG, FORMAT, LOG, MODEL, SAMPLES, SCORES, RunFolder
 from lddr.runs.index import Run, flat_scores, flat_settings
 from lddr.runs.tables import headlines, shown
 from lddr.trained import Trained
 from lddr.training.checkpoint import module_tensors, save_model
 
-CARD, PICTURE = "README.md", "traversals.png"
-FILES = (CARD, CONFIG, LOG, MODEL, PICTURE, SCORES)  # no other file is ever uploaded or downloaded
+PICTURE = "traversals.png"
+FILES = (CARD, CONFIG, LOG, MODEL, PICTURE, SAMPLES, SCORES)  # no other file is ever uploaded or downloaded
 MOST_LINES = 100  # of the log, evenly spaced: enough for its curves
 LOGIN = "log in with: hf auth login, or give a token"
 
 
-def pack(trained: Trained, out: Path, about: str = "", half: bool = False) -> RunFolder:
+def pack(trained: Trained, out: Path, about: str = "", half: bool = False, samples: int = 0) -> RunFolder:
     """Write a model into a folder, with the log and the scores of its run, but without paths of this machine.
 
-    With `half`, weights have 16 bits, and the scores, which belong to 32 bits, are left out.
+    With `half`, weights have 16 bits, and the scores, which belong to 32 bits, are left out. With `samples`, that many
+    images of the training set are written, too.
     """
     run, packed = run_of(trained), RunFolder(out)
+    if samples:
+        write_samples(packed.samples_file, _samples_of(run, samples))
     dataset = trained.config.dataset
     config = replace(trained.config, dataset=dataset if dataset in datasets else Path(dataset).stem or "images")
     tensors = module_tensors("vae", trained.vae)
@@ -56,6 +61,14 @@ def pack(trained: Trained, out: Path, about: str = "", half: bool = False) -> Ru
     return packed
 
 
+def _samples_of(run: RunFolder | None, count: int) -> Images:
+    if not 0 < count <= MOST_SAMPLES:
+        raise UserError(f"a model can be shared with 0 to {MOST_SAMPLES} samples, not {count}")
+    if run is None:
+        raise UserError("only a model that is loaded from the folder of its run has samples; load it from there")
+    return choose_samples(LoadedRun(_as_run(run)).dataset, count)
+
+
 def run_of(trained: Trained) -> RunFolder | None:
     """Return the run that a model was loaded from, if it still exists."""
     run = None if trained.folder is None else RunFolder(trained.folder)
@@ -63,13 +76,17 @@ def run_of(trained: Trained) -> RunFolder | None:
 
 
 def write_model_card(packed: RunFolder, name: str, source: RunFolder | None, licence: str | None = None) -> None:
-    """Write the README.md of a packed run, with a picture of its latents if the run and its images are available."""
+    """Write the README.md of a packed run, with a picture of its latents if the run and its images are available.
+
+    The picture shows an image of a user's own only if the run was packed with samples.
+    """
     import yaml  # huggingface_hub installs it
 
     run, caption = _as_run(packed), None
+    shows_input = packed.config.dataset in datasets or packed.samples_file.exists()
     if source is not None:
         with suppress(UserError):  # the images may be elsewhere
-            figure = card_figures["traversals"].make(LoadedRun(_as_run(source)))
+            figure = card_figures["traversals"].make(LoadedRun(_as_run(source), shows_input=shows_input))
             with written_whole(packed.path / PICTURE) as draft:
                 draft.write_bytes(rendered_as(["png"], figure.figure, 80)["png"])
             caption = figure.caption
@@ -110,6 +127,9 @@ def _body(run: Run, name: str, caption: str | None) -> Iterator[str]:
     yield from ("codes = model.represent(images)  # (count, latents)", "```")
     if caption is not None:
         yield from ("", f"![Traversals of the latents]({PICTURE})", "", caption)
+    if files.samples_file.exists():
+        yield from ("", "## Samples", f"![Images of the training set]({SAMPLES})", "")
+        yield "Some images of the training set, `model.samples` in Python."
     if run.scores:
         yield from ("", "## Scores", "| score | value |", "| --- | ---: |")
         yield from (f"| {metric_title(score)} | {shown(run.scores[score])} |" for score in headlines([run]))
@@ -127,6 +147,7 @@ def push(
     token: str | None = None,
     revision: str | None = None,
     licence: str | None = None,
+    samples: int = 0,
 ) -> str:
     """Upload a model with its card in one commit, creating the repository if it is new; return its address."""
     check_installed("huggingface_hub")
@@ -134,7 +155,12 @@ def push(
 
     api = HfApi(token=token, library_name="lddr", library_version=lddr.__version__)
     with TemporaryDirectory() as place:
-        packed = pack(trained, Path(place))
+        packed = pack(trained, Path(place), samples=samples)
+        if packed.samples_file.exists():
+            say(f"{SAMPLES} shows images of the training set, and is uploaded as you asked")
+        elif packed.config.dataset not in datasets:
+            kept = f"your images are not uploaded, except for the reconstruction of one in {PICTURE}"
+            say(f"{kept}; with samples=16 (--samples 16) others get some to start traversals from")
         with _hub_errors(f"cannot push to {repository}"):
             created = api.create_repo(repository, private=private, exist_ok=True)
             if revision is not None:

@@ -21,6 +21,7 @@ from lddr.data.dataset import Dataset, datasets
 from lddr.data.in_memory import arranged, as_images, pictures_of
 from lddr.data.load import as_dataset, indexed, load_dataset, own_size
 from lddr.data.pictures import Preparation, as_bytes, as_hex, prepared
+from lddr.data.samples import read_samples
 from lddr.errors import UserError
 from lddr.files import reading_untrusted
 from lddr.hardware import OnLog, chosen_device
@@ -198,6 +199,17 @@ class Trained:
         return self.vae.latent.values_of(latent).cpu().numpy()
 
     @property
+    def samples(self) -> NDArray[np.uint8]:
+        """Images of the training set that were shared with the model, as samples.png in its folder; often none.
+
+        uint8, (count, height, width, channels).
+        """
+        path = None if self.folder is None else RunFolder(self.folder).samples_file
+        if path is None or not path.exists():
+            return np.empty((0, *self.image_shape), np.uint8)
+        return read_samples(path, self.image_shape)
+
+    @property
     def num_latents(self) -> int:
         """Number of latents, and of numbers in a code."""
         return self.vae.latent.num_latents
@@ -273,11 +285,15 @@ class Trained:
         token: str | None = None,
         revision: str | None = None,
         license: str | None = None,  # noqa: A002 (the Hub's word)
+        samples: int = 0,
     ) -> str:
-        """Upload it with its scores, settings and a card to the Hugging Face Hub, and return its address there."""
+        """Upload it with its scores, settings and a card to the Hugging Face Hub, and return its address there.
+
+        With `samples`, that many images of its training set are uploaded, too: `Trained.samples` of those who load it.
+        """
         from lddr.sharing import push
 
-        return push(self, repo_id, private, token, revision, license)
+        return push(self, repo_id, private, token, revision, license, samples)
 
     def objective(self) -> Objective:
         """Return the objective it was trained with; a discriminator is read once from the run's folder."""

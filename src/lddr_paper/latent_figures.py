@@ -259,7 +259,7 @@ def best_traversals(groups: Sequence[Group]) -> Drawn:
         draw_traversal(line[3:], row)
     panels[0, 0].set_title("input", fontsize=SMALL_TEXT, pad=2)
     panels[0, 1].set_title("output", fontsize=SMALL_TEXT, pad=2)
-    return Drawn(figure, f"{group.title}, {run.name}. {traversals_caption(run)}")
+    return Drawn(figure, f"{group.title}, {run.name}. {traversals_caption(loaded)}")
 
 
 def exemplary(groups: Sequence[Group]) -> tuple[Group, Run]:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from lddr.config import configure
+from lddr.data.samples import write_samples
 from lddr.errors import UserError
 from lddr.explorer.open_model import MOST_MODELS, images_of, open_model
 from lddr.runs.folder import RunFolder
@@ -106,6 +107,33 @@ def test_without_its_images_a_model_still_opens(own, place):
     model = open_model(own.path)
     assert model.problem
     assert model.decode([0.0] * model.trained.num_latents).shape == (16, 16, 1)
+
+
+def test_without_its_images_a_model_shows_its_samples(own):
+    images = np.stack([images_of(own).images([number])[0] for number in range(5)])
+    write_samples(own.samples_file, images)
+    rename(own, "/no/such/folder")
+    model = open_model(own.path)
+    assert model.problem is None
+    about = model.description()["dataset"]
+    assert (about["size"], about["factors"], about["are_samples"]) == (5, [], True)
+    assert model.encode({"index": 4})["index"] == 4
+    assert model.reconstructions().shape == (32, 160, 1)
+
+
+def test_its_images_come_before_samples(own):
+    write_samples(own.samples_file, images_of(own).images([0]))
+    model = open_model(own.path)
+    assert len(model.dataset) == 20
+    assert not model.description()["dataset"]["are_samples"]
+
+
+def test_damaged_samples_leave_the_model_open(own):
+    own.samples_file.write_bytes(b"no picture")
+    rename(own, "/no/such/folder")
+    model = open_model(own.path)
+    assert model.dataset is None
+    assert "delete it to use the model without sample images" in model.problem
 
 
 def test_a_model_is_opened_on_the_device_that_was_chosen(own):

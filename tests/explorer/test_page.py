@@ -132,6 +132,27 @@ def test_shipped_models_are_a_gallery(shared_site):
         shared_site.leave(None)
 
 
+def test_a_gallery_shows_samples_and_models_without_any(shared_site, tmp_path, monkeypatch):
+    for name in ("with", "without"):
+        shutil.copytree(PRETRAINED / "clothes-dvae", tmp_path / name)
+    (tmp_path / "without" / "samples.png").unlink()
+    monkeypatch.setattr("lddr.explorer.runs.is_shipped", lambda folder: True)
+    with serving(tmp_path) as address:
+        shared_site.leave(address)
+        shared_site.open()
+        cards = shared_site.page.locator(".model-card")
+        cards.nth(1).locator(".traversal").nth(5).wait_for()
+        counts = [[row.locator("canvas").count() for row in card.locator(".traversal").all()] for card in cards.all()]
+        assert counts == [[2, *[8] * 6], [8] * 6]
+        assert "was shared without the images" in cards.nth(1).inner_text()
+        assert shared_site.page.locator(".problem").count() == 0
+        cards.first.get_by_role("link", name="Open").click()
+        shared_site.page.wait_for_selector(".view.model[data-ready]")
+        assert "The images are samples that were shared with the model." in shared_site.page.inner_text("body")
+        shared_site.check()
+        shared_site.leave(None)
+
+
 @pytest.mark.parametrize(("name", "count"), [("dvae", 12), ("vae", 10)])
 def test_sliders_and_traversals_change_the_picture(site, tokens, name, count):
     page = site.page

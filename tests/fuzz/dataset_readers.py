@@ -23,6 +23,7 @@ from lddr.data.official import cars3d, high_resolution, mpi3d, smallnorb
 from lddr.data.official.dsprites import PATH, DSprites
 from lddr.data.official.shapes3d import HDF5, Shapes3D
 from lddr.data.pictures import OwnImages, Preparation
+from lddr.data.samples import Samples, read_samples, write_samples
 from lddr.explorer.server import from_upload
 from tests.fuzz.array_readers import GENERATOR, at, damaged_npy, damaged_npz, looked_at, npy, npz, pixels
 from tests.fuzz.mutations import mutated
@@ -180,6 +181,17 @@ def arrays_as_pictures() -> Files:
     return {"0.npy": npy(pixels(20, 24)), "1.npy": npy(pixels(20, 24, 4)), "2.npy": npy(pixels(3, 16, 16) / 255)}
 
 
+def samples() -> Files:
+    with TemporaryDirectory() as place:
+        path = Path(place) / "samples.png"
+        write_samples(path, pixels(4, 16, 16, 3))
+        return {"samples.png": path.read_bytes()}
+
+
+def read_sampled(folder: Path) -> None:
+    looked_at(Samples(read_samples(folder / "samples.png", (16, 16, 3))))
+
+
 def uploads() -> Files:
     return {f"a.{kind}": picture(kind) for kind in ("png", "jpeg", "webp", "bmp")}
 
@@ -202,6 +214,7 @@ READERS = (
     Reader("pictures-other", other_pictures, read_pictures),
     Reader("shapes3d", lambda: {HDF5: hdf5(pack=False)}, partial(read_official, SmallShapes)),
     Reader("shapes3d-packed", lambda: {HDF5: hdf5(pack=True)}, partial(read_official, SmallShapes)),
+    Reader("samples", samples, read_sampled),
     Reader("smallnorb", norb, read_norb),
     Reader("uploads", uploads, read_uploads),
 )

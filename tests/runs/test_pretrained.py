@@ -20,7 +20,8 @@ from lddr.runs.index import find_run, list_runs
 from lddr.runs.tables import shown
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("circles-dvae", "dsprites-tc-dvae", "rooms-dvae")
+NAMES = ("circles-dvae", "clothes-dvae", "dsprites-tc-dvae", "rooms-dvae")
+WITH_SAMPLES = ("clothes-dvae",)  # their images do not come with lddr
 FILES = {"README.md", "traversals.png", "config.json", "log.jsonl", "model.safetensors", "scores.json"}
 
 
@@ -44,10 +45,10 @@ def test_those_are_shipped():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_model_is_what_its_card_says(name):
     model, run = lddr.Trained.load(name), RunFolder(PRETRAINED / name)
-    assert {file.name for file in run.path.iterdir()} == FILES
+    assert {file.name for file in run.path.iterdir()} == FILES | ({"samples.png"} if name in WITH_SAMPLES else set())
     assert run.is_finished
     assert run.config == model.config
-    images = run.dataset.images(np.arange(4))
+    images = model.samples[:4] if name in WITH_SAMPLES else run.dataset.images(np.arange(4))
     codes = model.represent(images)
     assert codes.shape == (4, model.num_latents)
     assert model.decode(codes).shape == images.shape
@@ -59,7 +60,10 @@ def test_a_shipped_model_is_what_its_card_says(name):
     assert "lddr train --model" in text
 
 
-@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:])])
+@pytest.mark.parametrize(
+    "name",
+    [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:] if name not in WITH_SAMPLES)],
+)
 def test_a_shipped_model_has_the_scores_of_its_card(name):
     model, run = lddr.Trained.load(name), RunFolder(PRETRAINED / name)
     found = lddr.evaluate(run.dataset, model, ["mig"], jobs=1, quiet=True)["mig"]["score"]
@@ -80,7 +84,7 @@ def test_they_go_into_the_wheel():
     assert 'packages = ["src/lddr", ' in (ROOT / "pyproject.toml").read_text()
     assert PRETRAINED == ROOT / "src" / "lddr" / "pretrained"
     files = [str(path) for path in PRETRAINED.glob("*/*")]
-    assert len(files) == len(NAMES) * len(FILES)
+    assert len(files) == len(NAMES) * len(FILES) + len(WITH_SAMPLES)
     ignored = subprocess.run(["git", "check-ignore", *files], cwd=ROOT, capture_output=True, text=True)
     assert ignored.stdout == ""
     assert sum(Path(file).stat().st_size for file in files) < 2_000_000
@@ -102,6 +106,19 @@ def test_a_shipped_model_is_shown_without_a_folder_of_runs(capsys):
     assert "lddr evaluate runs/circles_dvae_seed=0_" in page
     assert str(PRETRAINED) not in page
     assert "finished" in capsys.readouterr().out
+
+
+def test_a_shipped_model_without_its_dataset_is_shown_with_its_samples(capsys):
+    main(["show", "clothes-dvae"])
+    assert "missing: Traversals" not in capsys.readouterr().out
+    for name in ("traversals.png", "traversals.gif", "reconstructions.png"):
+        assert Path("card", "clothes-dvae", "figures", name).exists()
+    model = lddr.Trained.load("clothes-dvae")
+    assert (model.samples.shape, model.samples.dtype) == ((16, 32, 32, 1), np.uint8)
+    assert "MIT licence" in (model.folder / "README.md").read_text()
+    with pytest.raises(UserError, match="was shared without the images that it was trained on; if you have them"):
+        _ = RunFolder(model.folder).dataset
+    assert len(lddr.Trained.load("circles-dvae").samples) == 0
 
 
 def test_the_explorer_lists_them_and_leaves_no_index():
@@ -159,11 +176,26 @@ def test_nothing_is_written_into_the_package():
     assert "mig" in evaluate_run(folder, ["mig"], quiet=True)["metrics"]  # which is there
 
 
-def test_the_tool_ships_a_run(tmp_path, monkeypatch):
+@pytest.fixture
+def tool(tmp_path, monkeypatch):
     spec = importlib.util.spec_from_file_location("ship_pretrained", ROOT / "tools" / "pretrained.py")
     tool = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tool)
     monkeypatch.setattr(tool, "PRETRAINED", tmp_path / "shipped")
+    return tool
+
+
+def test_the_tool_ships_samples_of_images_that_others_do_not_have(tool, tmp_path):
+    images = np.random.default_rng(0).integers(256, size=(20, 16, 16), dtype=np.uint8)
+    np.savez("own.npz", images=images, factors=np.arange(20)[:, None] % 2, factor_names=np.array(["half"]))
+    model = lddr.train("own.npz", "dvae", "quick", tmp_path, Machine("cpu", 1, quiet=True), width=4, steps=5)
+    folder = tool.ship(model.folder, "own", "It shows noise.", "mig", samples=3)
+    assert {file.name for file in folder.iterdir()} == FILES | {"samples.png"}
+    assert "mig" in RunFolder(folder).metrics
+    assert len(lddr.Trained.load(folder).samples) == 3
+
+
+def test_the_tool_ships_a_run(tool, tmp_path):
     machine = Machine("cpu", 1, quiet=True)
     model = lddr.train("circles", "dvae", "quick", tmp_path, machine, resolution=16, width=4, steps=5)
     folder = tool.ship(model.folder, "tiny", "It shows little.", "mig")

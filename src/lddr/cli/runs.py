@@ -162,6 +162,7 @@ def report(folders: tuple[Path, ...], where: tuple[str, ...], out: Path) -> None
 @flag("--private", "Make a repository that is created private.")
 @option("--revision", metavar="NAME", help="A branch other than main.")
 @option("--license", metavar="NAME", help="The licence for the model card, such as mit.")
+@option("--samples", type=int, default=0, help="Upload this many images of the training set, too; at most 64.")
 def push(
     run: str,
     repository: str,
@@ -169,16 +170,18 @@ def push(
     private: bool,
     revision: str | None,
     license: str | None,  # noqa: A002 (the Hub's word)
+    samples: int,
 ) -> None:
     """Upload a trained model to the Hugging Face Hub.
 
-    It needs a login (hf auth login) or HF_TOKEN. In Python, lddr.Trained.from_pretrained("OWNER/NAME") downloads it.
+    Without --samples, images of your own are not uploaded, and those who open the model start from none. It needs a
+    login (hf auth login) or HF_TOKEN. In Python, lddr.Trained.from_pretrained("OWNER/NAME") downloads it.
     """
     from lddr.runs.index import find_run
     from lddr.trained import Trained
 
     trained = Trained.load(find_run(run, folder).folder)
-    print(trained.push_to_hub(repository, private or None, revision=revision, license=license))
+    print(trained.push_to_hub(repository, private or None, revision=revision, license=license, samples=samples))
 
 
 def _print_notes(found: "Sequence[Run]", kept: "Sequence[Run]") -> None:

@@ -18,6 +18,7 @@ from lddr.data.dataset import Dataset, datasets, stream
 from lddr.data.factors import UNKNOWN
 from lddr.data.in_memory import as_images
 from lddr.data.pictures import pictures_among
+from lddr.data.samples import Samples
 from lddr.errors import UserError
 from lddr.explorer.runs import GoneError, known_information
 from lddr.latents.latent import Posterior
@@ -52,12 +53,9 @@ def open_model(folder: Path, device: str = "auto") -> "OpenModel":
 @lru_cache(MOST_MODELS)
 def _load(folder: Path, device: str, stamp: tuple[int, ...]) -> "OpenModel":
     trained = Trained.load(folder).to(device)
-    try:
-        dataset = images_of(RunFolder(folder))
-        if dataset.image_shape != trained.image_shape:
-            raise UserError(f"the model takes images {trained.image_shape}, these are {dataset.image_shape}")
-    except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
-        return OpenModel(trained, None, str(error))
+    dataset, problem = _images_for(trained, RunFolder(folder))
+    if dataset is None:
+        return OpenModel(trained, None, problem)
     chosen = dataset.space.sample(stream(0, "explorer"), KL_IMAGES)
     images = dataset.images(chosen)
     posterior = _posterior(trained, images)
@@ -68,6 +66,22 @@ def _load(folder: Path, device: str, stamp: tuple[int, ...]) -> "OpenModel":
     active = ((kl >= INACTIVE_KL) & varies).tolist()
     start = most_changed(trained, np.flatnonzero(active).tolist(), images[:START_IMAGES])
     return OpenModel(trained, dataset, None, kl.tolist(), active, int(chosen[start]))
+
+
+def _images_for(trained: Trained, run: RunFolder) -> tuple[Dataset | None, str | None]:
+    """Return the images of a run, or the samples that its model was shared with, or why there are none."""
+    try:
+        dataset = images_of(run)
+        if dataset.image_shape != trained.image_shape:
+            raise UserError(f"the model takes images {trained.image_shape}, these are {dataset.image_shape}")
+        return dataset, None
+    except (UserError, OSError, ValueError, TypeError, RuntimeError) as error:
+        problem = str(error)
+    try:
+        samples = trained.samples
+    except UserError as error:
+        return None, str(error)
+    return (Samples(samples), None) if len(samples) else (None, problem)
 
 
 def images_of(run: RunFolder) -> Dataset:
@@ -211,7 +225,8 @@ def _about_dataset(dataset: Dataset) -> dict[str, Any]:
         }
         for factor in dataset.space.factors
     ]
-    return {"name": dataset.name, "size": len(dataset), "factors": factors}
+    are_samples = isinstance(dataset, Samples)
+    return {"name": dataset.name, "size": len(dataset), "factors": factors, "are_samples": are_samples}
 
 
 @torch.no_grad()

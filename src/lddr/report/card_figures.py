@@ -125,16 +125,16 @@ def latent_traversals(loaded: LoadedRun) -> Drawn:
     if alike:  # one line of labels is enough
         for axes in panels[2:].ravel():
             axes.set_title("")
-    return Drawn(figure, traversals_caption(loaded.run))
+    return Drawn(figure, traversals_caption(loaded))
 
 
 @card_figures.add("reconstructions", "Reconstructions", 20)
 def reconstructions(loaded: LoadedRun) -> Drawn:
     """Draw images above, reconstructions below."""
-    images = loaded.images(COLUMNS)
-    figure = new_figure(0.7 + 0.85 * COLUMNS, 0.9 * 2)
+    images = loaded.images(min(COLUMNS, len(loaded.dataset)))
+    figure = new_figure(0.7 + 0.85 * len(images), 0.9 * 2)
     rows: dict[str, NDArray] = {"input": images, "output": loaded.model.reconstruct(images)}
-    for (name, pictures), row in zip(rows.items(), figure.subplots(2, COLUMNS, squeeze=False), strict=True):
+    for (name, pictures), row in zip(rows.items(), figure.subplots(2, len(images), squeeze=False), strict=True):
         for axes, picture in zip(row, pictures, strict=True):
             draw_picture(axes, picture)
         row[0].set_ylabel(name, rotation=0, ha="right", va="center")
@@ -200,7 +200,7 @@ def _tidy(axes: Axes, values: Floats) -> None:
 
 IMAGES = 200  # whose posteriors are shown
 POSTERIOR_CAPTION = (
-    f"The probability of every category (across) for {IMAGES} images (down, sorted by code), latent by latent: a "
+    "The probability of every category (across) for {count} images (down, sorted by code), latent by latent: a "
     "sharp line means that the latent is discrete, a uniform grey that it is inactive. Above each: the mean of "
     "the largest probability, and how many categories are the most probable one for some image."
 )
@@ -212,8 +212,9 @@ def posterior(loaded: LoadedRun) -> Drawn:
     model = loaded.model
     if not model.is_discrete:
         raise UndefinedError(f"{model.vae.latent.title} latents have no categories")
-    panels = posterior_panels(model.posterior(loaded.images(IMAGES)), model.vae.latent.active.numpy())
-    return Drawn(panels, POSTERIOR_CAPTION)
+    images = loaded.images(min(IMAGES, len(loaded.dataset)))
+    panels = posterior_panels(model.posterior(images), model.vae.latent.active.numpy())
+    return Drawn(panels, POSTERIOR_CAPTION.format(count=len(images)))
 
 
 @house_style()

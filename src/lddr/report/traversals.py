@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lddr.data.dataset import Dataset, Images, stream
+from lddr.data.samples import Samples
 from lddr.errors import UserError
 from lddr.report.style import FAINT, HIGHLIGHT, MUTED, SMALL_TEXT, Axes, method_title
 from lddr.runs.index import Run
@@ -41,6 +42,7 @@ class LoadedRun:
     run: Run
     given: Dataset | None = None  # images that are only in memory
     like: LoadedRun | None = None  # a run on the same images, whose traversals start from the same one
+    shows_input: bool = True  # whether the start image is shown, or only its reconstruction
 
     @cached_property
     def model(self) -> Trained:
@@ -53,8 +55,20 @@ class LoadedRun:
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The images that the model was trained on."""
-        return self.run.files.dataset if self.given is None else self.given
+        """The images that the model was trained on, or the samples that it was shared with."""
+        if self.given is not None:
+            return self.given
+        try:
+            return self.run.files.dataset
+        except UserError:
+            if len(samples := self.model.samples):
+                return Samples(samples)
+            raise
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether latents are tied to factors of the images; samples have none."""
+        return self.model.config.supervision is not None and bool(self.dataset.space.factors)
 
     def images(self, count: int) -> Images:
         """Return the same images for every model of a dataset."""
@@ -63,7 +77,7 @@ class LoadedRun:
     @cached_property
     def latents(self) -> list[int]:
         """The latents to show: those tied to factors, else the active ones; all of them if none is active."""
-        if self.model.config.supervision is not None:
+        if self.is_tied:
             return list(range(min(len(self.dataset.space.factors), MAX_LATENTS)))
         deviations = self.model.represent(self.images(MEASURED_IMAGES)).std(axis=0)
         order = np.argsort(-deviations, kind="stable")[:MAX_LATENTS].tolist()
@@ -111,7 +125,7 @@ class Traversals:
 def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
     """Return traversals of the supervised or active latents, grouped by factor; `columns` values each, None for all."""
     model, space, shares = loaded.model, loaded.dataset.space, _shares(loaded.run)
-    tied, code = model.config.supervision is not None, model.represent(loaded.start[np.newaxis])[0]
+    tied, code = loaded.is_tied, model.represent(loaded.start[np.newaxis])[0]
     places = {factor: place for place, factor in enumerate(space.names)}
 
     def position(latent: int) -> tuple[int, float]:
@@ -137,16 +151,18 @@ def traversals(loaded: LoadedRun, columns: int | None = COLUMNS) -> Traversals:
             )
         )
     pair = np.stack([loaded.start / 255, model.reconstruct(loaded.start[np.newaxis])[0]])
-    return Traversals(Traversal("start image", pair, ("input", "reconstruction")), rows)
+    first = 0 if loaded.shows_input else 1
+    return Traversals(Traversal("start image", pair[first:], ("input", "reconstruction")[first:]), rows)
 
 
-def traversals_caption(run: Run) -> str:
+def traversals_caption(loaded: LoadedRun) -> str:
     """Describe the rows of a run's traversals."""
+    run, supervision = loaded.run, loaded.run.value("supervision") if loaded.is_tied else None
     rows = {
         "None": "The active latents, each set to several of its values",
         "masked": "Each latent that is tied to a factor, at its active categories, one for each value of the factor",
-    }.get(str(run.value("supervision")), "Each latent that is tied to a factor, at several of its values")
-    named = "" if run.value("supervision") else f" {NAMED}"
+    }.get(str(supervision), "Each latent that is tied to a factor, at several of its values")
+    named = "" if supervision else f" {NAMED}"
     return (
         f"{rows}; the others keep the start image's values. Frames mark the values nearest to the start image's. "
         f"Model: {method_title(run)}.{named}"

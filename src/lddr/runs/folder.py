@@ -25,6 +25,7 @@ Stamp = list[int]  # inode, time of change, size of config.json and scores.json;
 
 FORMAT = 2  # of config.json and of the settings saved with weights; a file without a number has format 1
 CONFIG, SCORES, LOG, MODEL = "config.json", "scores.json", "log.jsonl", "model.safetensors"
+CARD, SAMPLES = "README.md", "samples.png"  # of a shared model: its card, and a few images of its training set
 NEEDED = (CONFIG, LOG, MODEL, SCORES)  # of a finished run
 LARGEST_JSON = 64 << 20  # bytes
 TAIL = 4096  # bytes at the end of a log that hold its last line
@@ -52,6 +53,7 @@ class RunFolder:
         self.path = Path(path)
         self.config_file, self.scores_file = self.path / CONFIG, self.path / SCORES
         self.log_file, self.model_file = self.path / LOG, self.path / MODEL
+        self.samples_file = self.path / SAMPLES
         self.discriminator_file = self.path / "discriminator.safetensors"  # separate: it is large, and few need it
         self.checkpoints, self.tensorboard = self.path / "checkpoint", self.path / "tensorboard"
         self.tracking_file = self.path / "tracking.json"  # the run's identity in each tracker, and the last step sent
@@ -170,6 +172,9 @@ class RunFolder:
         return self.config.dataset
 
     def _why_no_images(self, place: str) -> str:
+        if (self.path / CARD).exists():
+            cure = f"if you have them, start lddr in the folder that holds them as {place}"
+            return f"{self} was shared without the images that it was trained on; {cure}"
         in_python = f"score it there with lddr.evaluate(dataset, lddr.Trained.load({str(self)!r}))"
         if _IN_MEMORY.fullmatch(place):
             cure = f"{in_python}, or save the images as .npz and train on that"

@@ -33,14 +33,20 @@ async function fillAll(cards, signal) {
 async function fill(rows, token) {
   try {
     const model = await api.about(token, "model");
-    if (!model.dataset) throw new Error(`The images of this run are not here: ${model.problem}`);
-    const seen = await api.encode(token, { index: model.start });
-    const pictures = [canvas("The image"), canvas("Its reconstruction")];
-    await Promise.all([draw(pictures[0], seen.picture), draw(pictures[1], seen.reconstruction)]);
-    const strips = [row("input, reconstruction", pictures)];
+    const strips = [];
+    let values = new Array(model.latents.length).fill(0); // the middle of every latent
+    if (model.dataset) {
+      const seen = await api.encode(token, { index: model.start });
+      const pictures = [canvas("The image"), canvas("Its reconstruction")];
+      await Promise.all([draw(pictures[0], seen.picture), draw(pictures[1], seen.reconstruction)]);
+      strips.push(row("input, reconstruction", pictures));
+      ({ values } = seen);
+    } else {
+      strips.push(h("p", { class: "quiet" }, `The traversals start from the middle of all latents. The images of this run are not here: ${model.problem}`));
+    }
     for (const latent of byFactor(model)) {
       const count = Math.min(VALUES, latent.values.length);
-      const strip = await cut(await api.traverse(token, seen.values, latent.number, count), count);
+      const strip = await cut(await api.traverse(token, values, latent.number, count), count);
       strips.push(row(latent.factor ? `${latent.factor} ${latent.share.toFixed(2)}` : latentName(latent), strip));
     }
     rows.replaceChildren(...strips);
@@ -51,7 +57,7 @@ async function fill(rows, token) {
 
 // The active latents, those of one factor together, and those without a factor last.
 function byFactor({ latents, dataset }) {
-  const names = [...dataset.factors.map((factor) => factor.name), null];
+  const names = [...(dataset?.factors ?? []).map((factor) => factor.name), null];
   return latents.filter((latent) => latent.active).sort((one, other) => names.indexOf(one.factor) - names.indexOf(other.factor));
 }
 

@@ -36,7 +36,7 @@ export class LatentRow {
 
   title() {
     const { number, factor, share, kl, active } = this.latent;
-    const about = kl === null ? null : `KL ${shown(kl)} nats, mean over 64 images`;
+    const about = kl === null ? null : `KL ${shown(kl)} nats, mean over up to 64 images`;
     const parts = [h("span", { title: about }, `latent ${number}`)];
     if (factor) parts.push(h("span", { class: "label", title: `encodes ${Math.round(share * 100)} % of the entropy of ${factor}` }, `→ ${factor}`, h("small", {}, ` ${Math.round(share * 100)} %`)));
     if (!active) parts.push(h("span", { class: "badge", title: "its code is almost the same for all images" }, "inactive"));

@@ -63,6 +63,7 @@ class ModelPage {
 
   right() {
     const notes = [this.model.unnamed && `Latents are numbered, not named: ${this.model.unnamed}.`];
+    if (this.model.dataset?.are_samples) notes.push("The images are samples that were shared with the model.");
     if (this.model.problem) notes.push(`The images of this run are not here: ${this.model.problem}`);
     const legends = [...new Set(this.rows.map((row) => row.dial.legend))].join(" ");
     return h(
