@@ -279,7 +279,7 @@ def test_the_descriptions_of_parts_are_current():
 
 
 def test_a_class_that_has_changed_since_its_description_is_a_sentence():
-    with pytest.raises(UserError, match="the settings of Gaussian have changed since parts.json; run: make pages"):
+    with pytest.raises(UserError, match=r"the settings of Gaussian have changed since parts\.json; run: make pages"):
         _ = replace(latents["gaussian"], rules={}).cls
 
 

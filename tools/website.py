@@ -40,7 +40,7 @@ _FENCED = re.compile(r"^(```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 
 
 def write_pages() -> None:
-    """Write the descriptions of parts, then the pages of docs/ that are made from the code, and the tables in others."""
+    """Write the descriptions of parts, the pages of docs/ that are made from the code, and the tables in others."""
     part_descriptions.write()
     for name, text in GENERATED.items():
         (DOCS / name).write_text(text(), encoding="utf-8")

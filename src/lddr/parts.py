@@ -26,6 +26,7 @@ from lddr.settings import KINDS, Rule, Setting, claim
 T = TypeVar("T", bound=type)
 DESCRIPTIONS = Path(__file__).with_name("parts.json")
 OWN = re.compile(r"own-(\w+)-[0-9a-f]{8}")  # name of a part that a user gave as a module
+CONSTANTS = (bool, int, float, str, tuple, dict)  # types of the class attributes that a part has, too
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GIVEN = {"encoder": ("image_shape", "outputs"), "decoder": ("inputs", "image_shape")}  # arguments that lddr gives
 
@@ -182,7 +183,8 @@ def _inspected(kind: str, name: str, cls: type) -> Part:
     except NameError as error:
         raise UserError(f"an annotation in the constructor of {cls.__qualname__} cannot be read: {error}") from error
     rules = {each.name: rule for each in parameters if (rule := _rule(each.annotation, each.default))}
-    constants = {each: getattr(cls, each) for each in dir(cls) if _is_constant(getattr(cls, each)) and each[0] != "_"}
+    public = {each: getattr(cls, each) for each in dir(cls) if each[0] != "_"}
+    constants = {each: value for each, value in public.items() if isinstance(value, CONSTANTS) or value is None}
     return Part(kind, name, cls.__module__, cls.__qualname__, rules, constants)
 
 
@@ -228,10 +230,6 @@ def _with_parameters(text: str, rules: Mapping[str, Rule]) -> str:
         return text
     parameters = "\n".join(f"{name} : {rule.kind.__name__}\n    {rule.help}" for name, rule in rules.items())
     return f"{about.rstrip()}\n\nParameters\n----------\n{parameters}\n\n{heading}{examples}".rstrip() + "\n"
-
-
-def _is_constant(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str | tuple | dict)
 
 
 def _rule(annotation: Any, default: Any) -> Rule | None:

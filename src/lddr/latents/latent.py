@@ -270,6 +270,29 @@ class Latent(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no guess")
 
 
+class DiscreteLatent(Latent):
+    """A latent with a list of values, of which `active` are in use; here all latents have the same `positions`."""
+
+    is_discrete = True
+
+    positions: Tensor  # (categories,)
+
+    def __init__(
+        self, num_latents: int, num_categories: int, parameters_per_latent: int, numbers_per_latent: int = 1
+    ) -> None:
+        super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
+        self.num_categories = num_categories
+        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+
+    @property
+    def category_values(self) -> Tensor:
+        """The value of each category, in ascending order: (categories,)."""
+        return self.positions
+
+    def values(self) -> Tensor:
+        return self.category_values.expand(self.num_latents, -1)
+
+
 def usual_supervision(latent: object) -> str | None:
     """Return the default supervised loss of a latent: one that masks, where there is one."""
     return next(iter((*latent.masking, *latent.supervisions)), None)  # type: ignore[attr-defined]
