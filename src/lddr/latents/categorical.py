@@ -17,16 +17,7 @@ from torch import Tensor, nn
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import (
-    DiscreteLatent,
-    NumCategories,
-    NumLatents,
-    Posterior,
-    Sample,
-    Scale,
-    bins,
-    category_weights,
-)
+from lddr.latents.latent import DiscreteLatent, NumCategories, NumLatents, Posterior, Sample, Scale, bins
 from lddr.parts import latents
 from lddr.schedules import cosine
 from lddr.settings import Setting
@@ -230,7 +221,7 @@ class OneHot(CategoricalLatent):
 
     def embed(self, codes: Tensor) -> Tensor:
         """Return one-hot vectors; a code between two categories is a mixture of both."""
-        return category_weights(codes, self.num_categories).flatten(1)
+        return self.category_weights(codes).flatten(1)
 
 
 class OneHotPosterior(CategoricalPosterior):

@@ -19,16 +19,7 @@ from torch.nn.functional import one_hot
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import (
-    DiscreteLatent,
-    NumCategories,
-    NumLatents,
-    Posterior,
-    Sample,
-    Scale,
-    category_weights,
-    normalised,
-)
+from lddr.latents.latent import DiscreteLatent, NumCategories, NumLatents, Posterior, Sample, Scale, normalised
 from lddr.parts import latents
 from lddr.settings import Setting
 
@@ -337,7 +328,7 @@ class VectorQuantised(QuantisedLatent):
 
     def embed(self, codes: Tensor) -> Tensor:
         """Look up vectors of the codebook; a code between two indices gives a mixture of both vectors."""
-        return self.summed(self.vectors(category_weights(codes, self.num_categories))).flatten(1)
+        return self.summed(self.vectors(self.category_weights(codes))).flatten(1)
 
     def discriminator_input(self, sample: Sample) -> Tensor:
         """Return the vector of every level, each with the gradient of the encoder's output."""
