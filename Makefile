@@ -13,7 +13,7 @@ explore: .venv/ready  # trains nothing when the demo's runs are there
 	test -d demo/runs || $(BIN)/lddr demo --out demo
 	$(BIN)/lddr explore demo/runs
 
-pages: .venv/dev  # write docs/commands.md and docs/api.md, which are made from the code
+pages: .venv/dev  # write docs/commands.md, docs/api.md and src/lddr/parts.json, which are made from the code
 	$(BIN)/python -m tools.website pages
 
 docs: pages  # a site that needs no network: open site/index.html

@@ -1,4 +1,4 @@
-"""Parts declare their settings in their constructors; lddr's own are read from their files, without importing them."""
+"""Parts declare their settings in their constructors; lddr's own are described in a file, and not imported."""
 
 import copy
 import pickle
@@ -20,8 +20,9 @@ from lddr.likelihoods import likelihoods
 from lddr.metrics.metric import metric, metric_rules, metrics
 from lddr.networks import build, decoders, encoders
 from lddr.objectives import objectives
-from lddr.parts import Choice, Part, Parts, _inspected, _read
+from lddr.parts import DESCRIPTIONS, Choice, Part, Parts, _inspected
 from lddr.settings import Rule, Setting
+from tools import part_descriptions
 
 REGISTRIES = (latents, objectives, likelihoods, encoders, decoders)
 PARTS = {f"{registry.kind} {name}": registry[name] for registry in REGISTRIES for name in registry}
@@ -37,7 +38,7 @@ def pickled(thing):
 
 
 @part_of(PARTS)
-def test_what_is_read_from_a_file_is_what_inspection_finds(part):
+def test_the_description_of_a_part_is_what_inspection_finds(part):
     found = _inspected(part.kind, part.name, part.cls)
     assert list(found.rules.items()) == list(part.rules.items())
     assert (found.module, found.class_name) == (part.module, part.class_name)
@@ -247,41 +248,39 @@ def test_mistakes_in_the_metric_of_a_plugin_are_sentences():
         replace(metrics["mig"], function=lambda codes, factors: 0.5).compute([None, None])
 
 
-def test_files_are_read_with_base_classes_and_keyword_only_settings(tmp_path, monkeypatch):
-    """Without running them: a file that could not be imported is read all the same."""
-    home = tmp_path / "things_of_somebody"
-    home.mkdir()
-    (home / "__init__.py").touch()
-    (home / "one.py").write_text(
-        "import no_such_module_anywhere\n"
-        "class Base:\n"
-        "    colour, shape = 'red', 'round'\n"
-        "    size: int = 3\n"
-        "    made = object()\n"
-        "    def __init__(self, reach: Annotated[float, Setting('How far.', above=0)] = 1.5) -> None: ...\n"
-    )
-    (home / "two.py").write_text(
-        "@things.register('second')\n"
-        "class Second(Base):\n"
-        "    size = 4\n"
-        "@others.register('third')\n"
-        "class Third(Base): ...\n"
-        "@things.register('fourth')\n"
-        "class Fourth(Base):\n"
-        "    def __init__(self, plain, other=3, *, depth: Annotated[int, Setting('How deep.')] = 2): ...\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    second, fourth = _read("thing", "things_of_somebody")
-    assert (second.name, second.module, second.class_name) == ("second", "things_of_somebody.two", "Second")
+def test_classes_are_inspected_with_base_classes_and_keyword_only_settings():
+    registry = Parts("thing", "lddr.likelihoods")  # nothing there is registered as a thing
+
+    class Base:
+        colour = "red"
+        size: int = 3
+        made = object()
+
+        def __init__(self, reach: Annotated[float, Setting("How far.", above=0)] = 1.5) -> None: ...
+
+    @registry.register("second")
+    class Second(Base):
+        size = 4
+
+    @registry.register("fourth")
+    class Fourth(Base):
+        def __init__(self, other=3, *, immersion: Annotated[int, Setting("How deep.")] = 2) -> None: ...
+
+    second, fourth = (registry[name] for name in registry.registered())
+    assert (second.name, second.module, second.class_name) == ("second", __name__, Second.__qualname__)
     assert second.rules == {"reach": Rule(1.5, "How far.", float, above=0)}
-    assert second.constants == {"size": 4}
-    assert fourth.rules == {"depth": Rule(2, "How deep.", int)}
-    assert fourth.constants == {"size": 3}
+    assert second.constants == {"name": "second", "colour": "red", "size": 4}
+    assert fourth.rules == {"immersion": Rule(2, "How deep.", int)}
+    assert fourth.constants == {"name": "fourth", "colour": "red", "size": 3}
 
 
-def test_a_home_that_is_missing_is_a_sentence():
-    with pytest.raises(UserError, match=r"the package lddr\.no_such_home is incomplete; install lddr again"):
-        list(Parts("shelf", "lddr.no_such_home"))
+def test_the_descriptions_of_parts_are_current():
+    assert part_descriptions.text() == DESCRIPTIONS.read_text("utf-8"), "run: make pages"
+
+
+def test_a_class_that_has_changed_since_its_description_is_a_sentence():
+    with pytest.raises(UserError, match=r"the settings of Gaussian have changed since parts\.json; run: make pages"):
+        _ = replace(latents["gaussian"], rules={}).cls
 
 
 def test_networks_get_the_settings_that_their_constructors_name():

@@ -1,6 +1,6 @@
 """Make the sources of the site, in three steps that `make docs` runs around a builder (MkDocs or Zensical).
 
-    python -m tools.website pages    # write docs/commands.md, docs/api.md and the tables of other pages from the code
+    python -m tools.website pages    # write docs/commands.md, docs/api.md, the tables of other pages and parts.json
     python -m tools.website stage    # gather the pages and files of the site in build/docs, the docs_dir of mkdocs.yml
     python -m tools.website finish   # after the build: let pages opened from disk use the search
 
@@ -16,7 +16,7 @@ import shutil
 import sys
 from pathlib import Path, PurePosixPath
 
-from tools import commands_page, notebook_page, python_page
+from tools import commands_page, notebook_page, part_descriptions, python_page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, STAGED, SITE = ROOT / "docs", ROOT / "build" / "docs", ROOT / "site"
@@ -40,7 +40,8 @@ _FENCED = re.compile(r"^(```.*?^```[ \t]*$)", re.MULTILINE | re.DOTALL)
 
 
 def write_pages() -> None:
-    """Write the pages of docs/ that are made from the code, and the tables in others."""
+    """Write the descriptions of parts, the pages of docs/ that are made from the code, and the tables in others."""
+    part_descriptions.write()
     for name, text in GENERATED.items():
         (DOCS / name).write_text(text(), encoding="utf-8")
     for name in TABLES:

@@ -258,11 +258,9 @@ def _pieces(latent_names: Iterable[str], objective_names: Iterable[str]) -> Iter
 
 def supervisions() -> dict[str, tuple[str, ...]]:
     """Return every supervised loss, with the latents that have it."""
-    known: dict[str, tuple[str, ...]] = {}
-    for latent in latents:
-        for loss in latents[latent].supervisions:
-            known[loss] = (*known.get(loss, ()), latent)
-    return known
+    having = {latent: latents[latent].supervisions for latent in latents}
+    known = dict.fromkeys(loss for losses in having.values() for loss in losses)
+    return {loss: tuple(latent for latent, losses in having.items() if loss in losses) for loss in known}
 
 
 def configure(

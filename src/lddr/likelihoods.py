@@ -110,7 +110,7 @@ class Bernoulli(Likelihood):
 
 
 @likelihoods.register("continuous_bernoulli")
-class ContinuousBernoulli(Bernoulli):
+class ContinuousBernoulli(Likelihood):
     """The Bernoulli likelihood divided by its integral over [0, 1] (Loaiza-Ganem & Cunningham 2019).
 
     log p = x l - log(1 + eˡ) + log C(l), where C(l) = l / tanh(l / 2) and C(0) = 2.
@@ -125,11 +125,8 @@ class ContinuousBernoulli(Bernoulli):
 
     title = "continuous Bernoulli"
 
-    def forward(self, outputs: Tensor, images: Tensor) -> Tensor:
-        return self.per_image(outputs, images).mean()
-
     def pixels(self, outputs: Tensor, images: Tensor) -> Tensor:
-        return super().pixels(outputs, images) - log_normaliser(outputs)
+        return binary_cross_entropy_with_logits(outputs, images, reduction="none") - log_normaliser(outputs)
 
     def mean(self, outputs: Tensor) -> Tensor:
         """Return 1 / (1 - e⁻ˡ) - 1 / l, which is ½ + l / 12 near 0."""
@@ -146,9 +143,6 @@ class ContinuousBernoulli(Bernoulli):
             is_low = self.mean(middle) < wanted
             low, high = torch.where(is_low, middle, low), torch.where(is_low, high, middle)
         return (low + high) / 2
-
-    of_copies = Likelihood.of_copies
-    of_mean = Likelihood.of_mean
 
 
 NEAR = 0.02  # logits this close to 0 take a Taylor series: the quotients would cancel

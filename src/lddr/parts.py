@@ -1,24 +1,21 @@
 """Parts of a model (latents, objectives, likelihoods, networks): modules whose constructors declare their settings.
 
 The command line, run folders and reports need the names, settings and class constants of all parts, but importing
-PyTorch takes seconds. So lddr's own parts are read from their source files (`ast`); a part from somewhere else is
-inspected when its module registers it. Either way the constructor's signature is the only place where a setting is
-declared:
+PyTorch takes seconds. So `make pages` describes lddr's own parts in parts.json, which a test keeps current; a part from
+somewhere else is inspected when its module registers it. Either way the constructor's signature is the only place where
+a setting is declared:
 
     num_latents: Annotated[int, Setting("Number of latents.", at_least=1)] = 10
-
-Settings of several classes may have a name in their package: NumLatents = Annotated[…].
 """
 
-import ast
 import hashlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
@@ -27,10 +24,9 @@ from lddr.registry import Registry
 from lddr.settings import KINDS, Rule, Setting, claim
 
 T = TypeVar("T", bound=type)
+DESCRIPTIONS = Path(__file__).with_name("parts.json")
 OWN = re.compile(r"own-(\w+)-[0-9a-f]{8}")  # name of a part that a user gave as a module
-NAMES = {"Annotated": Annotated, "Literal": Literal, "Setting": Setting} | {
-    kind.__name__: kind for kind in (int, float, str, bool, tuple)
-}  # what the annotation of a setting may consist of
+CONSTANTS = (bool, int, float, str, tuple, dict)  # types of the class attributes that a part has, too
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GIVEN = {"encoder": ("image_shape", "outputs"), "decoder": ("inputs", "image_shape")}  # arguments that lddr gives
 
@@ -70,7 +66,10 @@ class Part:
                 f"this model has {article} {self.kind} of your own, {self.class_name}; give it: "
                 f"Trained.load(FOLDER, {self.kind}=...), or register its class in a plug-in"
             )
-        return getattr(import_module(self.module), self.class_name)
+        cls = getattr(import_module(self.module), self.class_name)
+        if cls.part.rules != self.rules:  # otherwise a model would have settings that its source file no longer has
+            raise UserError(f"the settings of {self.class_name} have changed since parts.json; run: make pages")
+        return cls
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,7 +147,7 @@ class Parts(Registry[Part]):
 
         def add(cls: T) -> T:
             cls.name = name  # type: ignore[attr-defined]
-            part = _inspected(self.kind, name, cls)
+            cls.part = part = _inspected(self.kind, name, cls)  # type: ignore[attr-defined]
             cls.__doc__ = _with_parameters(cls.__doc__ or "", part.rules)
             if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):  # of a plug-in
                 _check_constructor(part, cls)
@@ -166,7 +165,7 @@ class Parts(Registry[Part]):
         raise AttributeError(f"module {self.home!r} has no attribute {class_name!r}")
 
     def _import_all(self) -> None:
-        for part in _read(self.kind, self.home):
+        for part in _described(self.kind):
             self._add(part)
         super()._import_all()
 
@@ -184,7 +183,8 @@ def _inspected(kind: str, name: str, cls: type) -> Part:
     except NameError as error:
         raise UserError(f"an annotation in the constructor of {cls.__qualname__} cannot be read: {error}") from error
     rules = {each.name: rule for each in parameters if (rule := _rule(each.annotation, each.default))}
-    constants = {each: getattr(cls, each) for each in dir(cls) if _is_constant(getattr(cls, each)) and each[0] != "_"}
+    public = {each: getattr(cls, each) for each in dir(cls) if each[0] != "_"}
+    constants = {each: value for each, value in public.items() if isinstance(value, CONSTANTS) or value is None}
     return Part(kind, name, cls.__module__, cls.__qualname__, rules, constants)
 
 
@@ -232,10 +232,6 @@ def _with_parameters(text: str, rules: Mapping[str, Rule]) -> str:
     return f"{about.rstrip()}\n\nParameters\n----------\n{parameters}\n\n{heading}{examples}".rstrip() + "\n"
 
 
-def _is_constant(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str | tuple | dict)
-
-
 def _rule(annotation: Any, default: Any) -> Rule | None:
     """Return the rule of a parameter whose annotation has a `Setting`; None for other parameters."""
     if get_origin(annotation) is not Annotated or not isinstance(annotation.__metadata__[0], Setting):
@@ -246,84 +242,16 @@ def _rule(annotation: Any, default: Any) -> Rule | None:
     return Rule(default, about.help, kind, about.at_least, about.above, about.at_most, choices)
 
 
-def _read(kind: str, home: str) -> Iterator[Part]:
-    """Yield the registered classes of a package's files, or of one module, in the order of files and lines."""
-    classes: dict[str, tuple[str, ast.ClassDef]] = {}
-    names: dict[str, Any] = dict(NAMES)
-    for module, path in _files(home):
-        for node in ast.parse(path.read_text("utf-8")).body:
-            match node:
-                case ast.ClassDef():
-                    classes[node.name] = module, node
-                case ast.Assign(targets=[ast.Name(id=alias)]) if "Setting(" in (text := ast.unparse(node.value)):
-                    names[alias] = eval(text, names.copy())  # our own source file
-    for class_name, (module, node) in classes.items():
-        for decorator in node.decorator_list:
-            match decorator:
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=registry), attr="register"),
-                    args=[ast.Constant(value=str(name))],
-                ) if registry == f"{kind}s":
-                    lineage = list(_lineage(node, {name: each for name, (_, each) in classes.items()}))
-                    constants = {key: value for each in reversed(lineage) for key, value in _constants(each)}
-                    yield Part(kind, name, module, class_name, _signature(lineage, names), constants)
+def _described(kind: str) -> Iterator[Part]:
+    """Yield lddr's own parts of a kind, as parts.json describes them."""
+    kinds = {each.__name__: each for each in KINDS}
+    for part in json.loads(DESCRIPTIONS.read_text("utf-8"), object_hook=_with_tuples).get(kind, ()):
+        rules = {name: Rule(**rule | {"kind": kinds[rule["kind"]]}) for name, rule in part["rules"].items()}
+        yield Part(kind, **part | {"rules": rules})
 
 
-def _files(home: str) -> Iterator[tuple[str, Path]]:
-    spec = find_spec(home)
-    if spec is None or spec.origin is None:
-        raise UserError(f"the package {home} is incomplete; install lddr again")
-    place = Path(spec.origin)
-    if place.name != "__init__.py":
-        yield home, place
-        return
-    for path in sorted(place.parent.glob("*.py")):
-        if path != place:
-            yield f"{home}.{path.stem}", path
-
-
-def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """Yield a class and its base classes of the same package, nearest first."""
-    yield node
-    for base in node.bases:
-        if isinstance(base, ast.Name) and base.id in classes:
-            yield from _lineage(classes[base.id], classes)
-
-
-def _signature(lineage: list[ast.ClassDef], names: Mapping[str, Any]) -> dict[str, Rule]:
-    """Return the settings of the nearest constructor, whose annotations consist of these names."""
-    for node in lineage:
-        for member in node.body:
-            if isinstance(member, ast.FunctionDef) and member.name == "__init__":
-                return dict(_settings(member.args, names))
-    return {}
-
-
-def _settings(arguments: ast.arguments, names: Mapping[str, Any]) -> Iterator[tuple[str, Rule]]:
-    positional = arguments.posonlyargs + arguments.args
-    missing = [None] * (len(positional) - len(arguments.defaults))
-    pairs = [*zip(positional, [*missing, *arguments.defaults], strict=True)]
-    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    for argument, default in pairs:
-        text = "" if default is None or argument.annotation is None else ast.unparse(argument.annotation)
-        if "Setting(" in text or text in names.keys() - NAMES.keys():
-            rule = _rule(eval(text, dict(names)), ast.literal_eval(default or ""))
-            assert rule is not None
-            yield argument.arg, rule
-
-
-def _constants(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
-    """Yield the class attributes with literal values."""
-    for member in node.body:
-        match member:
-            case (
-                ast.Assign(targets=[ast.Name(id=name)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
-            ):
-                try:
-                    yield name, ast.literal_eval(value)
-                except ValueError:
-                    continue
+def _with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 latents = Parts(

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import entropy
 
 from lddr.errors import UserError
-from lddr.metrics.dci import concentration, dci
+from lddr.metrics.dci import dci, entropy_concentration
 from lddr.metrics.metric import UndefinedError
 from tests.metrics import published
 
@@ -53,12 +53,15 @@ def test_the_fast_one_is_close_to_it():
 
 
 def test_concentration_by_hand():
-    rows, mean = concentration(np.array([[0.6, 0.0], [0.4, 0.4], [0.0, 0.0], [0.0, 0.6]]))
+    rows, mean = entropy_concentration(np.array([[0.6, 0.0], [0.4, 0.4], [0.0, 0.0], [0.0, 0.6]]))
     assert np.allclose(rows, [1, 0, 0, 1])
     assert np.isclose(mean, 1.2 / 2)
     quarter = 1 + (0.25 * np.log(0.25) + 0.75 * np.log(0.75)) / np.log(2)
-    assert np.isclose(concentration(np.array([[1.0, 3.0]]))[1], quarter)
-    assert concentration(np.array([[2.0], [0.0]]))[0].tolist() == [1, 0]  # with one column there is nothing to mix
+    assert np.isclose(entropy_concentration(np.array([[1.0, 3.0]]))[1], quarter)
+    assert entropy_concentration(np.array([[2.0], [0.0]]))[0].tolist() == [
+        1,
+        0,
+    ]  # with one column there is nothing to mix
 
 
 @ESTIMATORS

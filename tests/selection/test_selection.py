@@ -13,7 +13,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from lddr.cli import main
 from lddr.errors import UserError
 from lddr.runs.index import Run
-from lddr.selection.ranking import Encoded, choice, comparable_groups, correlation, report_selectors, select
+from lddr.selection.ranking import Encoded, comparable_groups, correlation, report_selectors, score_of_choice, select
 from lddr.selection.selector import find_selector, selector, selectors
 from lddr.selection.selectors import agreement, grouped
 
@@ -333,7 +333,7 @@ def test_what_has_no_correlation_is_none_and_never_nan(gaps, migs):
 
 def test_a_tie_for_the_first_place_is_worth_its_mean():
     preference, truth = np.array([1.0, 1.0, 0.0]), np.array([0.2, 0.4, 0.9])
-    entry = choice("gap", "mig", preference, truth)
+    entry = score_of_choice("gap", "mig", preference, truth)
     assert entry.selected == pytest.approx(0.3)
     assert entry.random == pytest.approx(0.5)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import Latent, NumCategories, NumLatents, Posterior, Sample, Scale, bins, category_weights
+from lddr.latents.latent import DiscreteLatent, NumCategories, NumLatents, Posterior, Sample, Scale, bins
 from lddr.parts import latents
 from lddr.schedules import cosine
 from lddr.settings import Setting
@@ -27,36 +27,23 @@ NoiseEnd = Annotated[float, Setting("Scale of the Gumbel noise at the end of the
 Hard = Annotated[bool, Setting("Round samples to one category, with the gradient of those that are not rounded.")]
 
 
-class CategoricalLatent(Latent):
+class CategoricalLatent(DiscreteLatent):
     """A latent whose posterior is a table: the probability of every category, with a uniform prior over them.
 
     A masked category has a probability of exactly 0, and the prior is uniform over the others. `hard` samples are
     quantised in training, `hard_codes` are at test time; either has the gradient of the soft ones.
     """
 
-    is_discrete = True
     supervisions = ("cross-entropy", "masked")
     masking = ("masked",)
     can_share = True
 
-    positions: Tensor  # (categories,)
-
     def __init__(
         self, num_latents: int, num_categories: int, parameters_per_latent: int, numbers_per_latent: int = 1
     ) -> None:
-        super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
-        self.num_categories = num_categories
+        super().__init__(num_latents, num_categories, parameters_per_latent, numbers_per_latent)
         self.hard, self.hard_codes = False, False
         self.noise_start, self.noise_end, self.temperature = 1.0, 1.0, 1.0
-        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
-
-    @property
-    def category_values(self) -> Tensor:
-        """The value of each category, in ascending order: (categories,)."""
-        return self.positions
-
-    def values(self) -> Tensor:
-        return self.category_values.expand(self.num_latents, -1)
 
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
         return losses.gumbel_noise((batch, self.num_latents, self.num_categories), generator, device=device)
@@ -138,7 +125,7 @@ class CategoricalPosterior(Posterior):
         self.logits, self.values, self.latent = logits, values, latent  # (batch, latents, categories), (categories,)
         self.mask = latent.mask
         self.log_probabilities = losses.masked_log_softmax(logits, self.mask)
-        self.probabilities = self.log_probabilities.exp()
+        self.parameters = self.probabilities = self.log_probabilities.exp()
         self._expected = self.probabilities @ values
         self.kl = losses.categorical_kl(self.log_probabilities, self.mask)  # before z, for the order of gradients
 
@@ -150,11 +137,6 @@ class CategoricalPosterior(Posterior):
     @cached_property
     def variance(self) -> Tensor:
         return (self.probabilities @ self.values**2 - self._expected**2).clamp(min=0)
-
-    @property
-    def parameters(self) -> Tensor:
-        """The probabilities."""
-        return self.probabilities
 
     def sample(self, noise: Tensor | None = None, scale: Scale = 1.0, hard: bool | None = None) -> Sample:
         if noise is None:
@@ -239,7 +221,7 @@ class OneHot(CategoricalLatent):
 
     def embed(self, codes: Tensor) -> Tensor:
         """Return one-hot vectors; a code between two categories is a mixture of both."""
-        return category_weights(codes, self.num_categories).flatten(1)
+        return self.category_weights(codes).flatten(1)
 
 
 class OneHotPosterior(CategoricalPosterior):

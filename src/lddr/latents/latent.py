@@ -270,6 +270,36 @@ class Latent(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} names supervisions but has no guess")
 
 
+class DiscreteLatent(Latent):
+    """A latent with a list of values, of which `active` are in use; here all latents have the same `positions`."""
+
+    is_discrete = True
+
+    positions: Tensor  # (categories,)
+
+    def __init__(
+        self, num_latents: int, num_categories: int, parameters_per_latent: int, numbers_per_latent: int = 1
+    ) -> None:
+        super().__init__(num_latents, parameters_per_latent, numbers_per_latent)
+        self.num_categories = num_categories
+        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+
+    @property
+    def category_values(self) -> Tensor:
+        """The value of each category, in ascending order: (categories,)."""
+        return self.positions
+
+    def values(self) -> Tensor:
+        return self.category_values.expand(self.num_latents, -1)
+
+    def category_weights(self, codes: Tensor) -> Tensor:  # (batch, latents) → (batch, latents, categories)
+        """Return one-hot vectors for codes that number categories from -1 to 1; a code between two mixes both."""
+        place = (codes.clamp(-1, 1) + 1) * ((self.num_categories - 1) / 2)
+        is_category = (place - place.round()).abs() < 1e-4  # up to what is lost in scaling
+        place = torch.where(is_category, place.round(), place)
+        return (1 - (place.unsqueeze(-1) - torch.arange(self.num_categories, device=codes.device)).abs()).clamp(min=0)
+
+
 def usual_supervision(latent: object) -> str | None:
     """Return the default supervised loss of a latent: one that masks, where there is one."""
     return next(iter((*latent.masking, *latent.supervisions)), None)  # type: ignore[attr-defined]
@@ -287,14 +317,6 @@ def bins(factors: Indices | Tensor, space: FactorSpace, num_values: int) -> Tens
     """
     steps = _steps(space)
     return (2 * torch.as_tensor(factors).long() * (num_values - 1) + steps) // (2 * steps)
-
-
-def category_weights(codes: Tensor, num_categories: int) -> Tensor:  # (batch, latents) → (batch, latents, categories)
-    """Return one-hot vectors for codes that number categories from -1 to 1; a code between two is a mixture of both."""
-    place = (codes.clamp(-1, 1) + 1) * ((num_categories - 1) / 2)
-    is_category = (place - place.round()).abs() < 1e-4  # up to what is lost in scaling
-    place = torch.where(is_category, place.round(), place)
-    return (1 - (place.unsqueeze(-1) - torch.arange(num_categories, device=codes.device)).abs()).clamp(min=0)
 
 
 def active_values(space: FactorSpace, num_latents: int, num_values: int) -> Tensor:

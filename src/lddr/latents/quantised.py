@@ -19,16 +19,7 @@ from torch.nn.functional import one_hot
 from lddr import losses
 from lddr.data.factors import FactorSpace, Indices
 from lddr.errors import UserError
-from lddr.latents.latent import (
-    Latent,
-    NumCategories,
-    NumLatents,
-    Posterior,
-    Sample,
-    Scale,
-    category_weights,
-    normalised,
-)
+from lddr.latents.latent import DiscreteLatent, NumCategories, NumLatents, Posterior, Sample, Scale, normalised
 from lddr.parts import latents
 from lddr.settings import Setting
 
@@ -40,20 +31,17 @@ QuantisationWeight = Annotated[float, Setting("Weight of the loss that draws val
 CommitmentWeight = Annotated[float, Setting("Weight of the loss that draws codes to values.", at_least=0)]
 
 
-class QuantisedLatent(Latent):
+class QuantisedLatent(DiscreteLatent):
     """A latent that takes one of its values with probability 1.
 
     Its KL from the uniform prior over v values is log v for every image, which has no gradient, and there are no
     densities to compare.
     """
 
-    is_discrete = True
     has_densities = False
 
     def __init__(self, num_latents: int, num_categories: int, numbers_per_latent: int = 1) -> None:
-        super().__init__(num_latents, numbers_per_latent, numbers_per_latent)
-        self.num_categories = num_categories
-        self.register_buffer("active", torch.ones(num_latents, num_categories, dtype=torch.bool))
+        super().__init__(num_latents, num_categories, numbers_per_latent, numbers_per_latent)
 
     def noise(self, batch: int, generator: torch.Generator | None = None, device: torch.device | None = None) -> Tensor:
         """Return no noise."""
@@ -153,8 +141,6 @@ class FiniteScalar(Rounded):
     title = "FSQ"
     low = -1.0
 
-    positions: Tensor  # (categories,)
-
     def __init__(
         self,
         num_latents: NumLatents = 10,
@@ -180,9 +166,6 @@ class FiniteScalar(Rounded):
             return 2 * (IFSQ_SLOPE * outputs).sigmoid() - 1
         reach, offset = (self.num_categories - 1) * (1 - MARGIN) / 2, (1 - self.num_categories % 2) / 2
         return ((outputs + math.tan(offset / reach)).tanh() * reach - offset) / (self.num_categories // 2)
-
-    def values(self) -> Tensor:
-        return self.positions.expand(self.num_latents, -1)
 
 
 @latents.register("quantised")
@@ -262,7 +245,6 @@ class VectorQuantised(QuantisedLatent):
     title = "vector-quantised"
 
     codebook: Tensor  # (levels or latents, categories, embedding_size)
-    positions: Tensor  # (categories,)
     use: Tensor  # (levels or latents, categories): moving average of how many outputs of a batch a vector is nearest to
     sums: Tensor  # shaped as codebook: moving average of the sums of these outputs
 
@@ -330,9 +312,6 @@ class VectorQuantised(QuantisedLatent):
     def posterior(self, parameters: Tensor) -> VectorQuantisedPosterior:
         return VectorQuantisedPosterior(parameters, self)
 
-    def values(self) -> Tensor:
-        return self.positions.expand(self.num_latents, -1)
-
     def vectors(self, weights: Tensor) -> Tensor:
         """Return mixtures of codebook vectors: (batch, latents, categories) → (batch, latents, embedding_size)."""
         return torch.einsum("blk,lkd->bld", weights, self.codebooks())
@@ -349,7 +328,7 @@ class VectorQuantised(QuantisedLatent):
 
     def embed(self, codes: Tensor) -> Tensor:
         """Look up vectors of the codebook; a code between two indices gives a mixture of both vectors."""
-        return self.summed(self.vectors(category_weights(codes, self.num_categories))).flatten(1)
+        return self.summed(self.vectors(self.category_weights(codes))).flatten(1)
 
     def discriminator_input(self, sample: Sample) -> Tensor:
         """Return the vector of every level, each with the gradient of the encoder's output."""

@@ -217,9 +217,9 @@ def dci(
     importance, accuracies = np.zeros((train.shape[1], len(varies))), np.zeros((2, len(varies)))
     importance[:, varies] = np.transpose([column for column, *_ in fits])
     accuracies[:, varies] = np.transpose([both for _, *both in fits])  # on the train and the test codes
-    per_latent, disentanglement = concentration(importance[:, varies])
+    per_latent, disentanglement = entropy_concentration(importance[:, varies])
     per_factor = np.zeros(len(varies))
-    per_factor[varies], completeness = concentration(importance[:, varies].T)
+    per_factor[varies], completeness = entropy_concentration(importance[:, varies].T)
     return DciResult(
         disentanglement,
         disentanglement=disentanglement,
@@ -250,7 +250,7 @@ def _fitted(
     return importance, float(np.mean(predicted == labels)), float(np.mean(predicted_test == labels_test))
 
 
-def concentration(importance: Floats) -> tuple[Floats, float]:
+def entropy_concentration(importance: Floats) -> tuple[Floats, float]:
     """Return 1 - entropy of every row's shares, relative to the entropy of even shares, and its weighted mean."""
     totals = importance.sum(axis=1)
     shares = np.divide(

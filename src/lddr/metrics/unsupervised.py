@@ -73,7 +73,7 @@ def unsupervised(
     information = mutual_information_matrix(*[discretised(values, num_bins)] * 2)
     distance, total = wasserstein_correlation(values), float(np.trace(code_covariance(values)))
     return UnsupervisedResult(
-        total_correlation(eigenvalues, smallest_eigenvalue),
+        gaussian_total_correlation(eigenvalues, smallest_eigenvalue),
         mean_off_diagonal(information),
         distance,
         distance / total if total > 0 else 0.0,
@@ -107,7 +107,7 @@ def correlation_eigenvalues(codes: Floats) -> Floats:
     return np.asarray(np.linalg.eigvalsh(scaled.T @ scaled / len(codes)), np.float64)
 
 
-def total_correlation(eigenvalues: Floats, smallest: float) -> float:
+def gaussian_total_correlation(eigenvalues: Floats, smallest: float) -> float:
     """Return -½ Σ log eigenvalue, with the smallest one allowed in place of smaller ones."""
     return max(0.0, float(-0.5 * np.log(np.maximum(eigenvalues, smallest)).sum()))
 

@@ -186,9 +186,13 @@ def initialise(module: nn.Module, generator: torch.Generator, initialiser: str =
 
 
 def _truncated(layer: Layer, generator: torch.Generator) -> None:
-    """Return the authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero."""
-    drawn = torch.empty(layer.weight.shape)
-    sigma = 1 / sqrt(_fan_in(layer))
+    """Use the authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero.
+
+    A transposed convolution counts kernel area x in_channels, as in Haiku. At stride 2 only a quarter of these taps
+    meet in one pixel: the count is that of the forward map's kernel.
+    """
+    fan_in = layer.in_features if isinstance(layer, nn.Linear) else prod(layer.kernel_size) * layer.in_channels
+    drawn, sigma = torch.empty(layer.weight.shape), 1 / sqrt(fan_in)
     nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
     layer.weight.copy_(drawn)
     if layer.bias is not None:
@@ -214,14 +218,6 @@ def _kaiming(layer: Layer, generator: torch.Generator) -> None:
 
 
 INITIALISERS = {"truncated": _truncated, "uniform": _uniform, "kaiming": _kaiming}
-
-
-def _fan_in(layer: Layer) -> int:
-    """Return inputs per output; a transposed convolution counts kernel area x in_channels, as Haiku does.
-
-    At stride 2 only a quarter of these taps meet in one pixel: the count is that of the forward map's kernel.
-    """
-    return layer.in_features if isinstance(layer, nn.Linear) else prod(layer.kernel_size) * layer.in_channels
 
 
 def pad_to(images: Tensor, size: tuple[int, int]) -> Tensor:

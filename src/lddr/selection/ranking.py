@@ -267,7 +267,7 @@ def _report(
         runs=len(runs),
         compared={name: runs[0].value(name) for name in GROUPED_BY},
         correlations=tuple(correlation(name, metric, signs[name] * x, y) for name, metric, x, y in pairs),
-        choices=tuple(choice(name, metric, signs[name] * x, y) for name, metric, x, y in pairs if len(x)),
+        choices=tuple(score_of_choice(name, metric, signs[name] * x, y) for name, metric, x, y in pairs if len(x)),
         left_out={name: dict(counts) for name, reasons in verdicts.items() if (counts := _reasons(reasons))},
     )
 
@@ -281,7 +281,7 @@ def correlation(selector: str, metric: str, preference: Floats, truth: Floats) -
     return Correlation(selector, metric, runs, float(spearman(preference, truth)), low, high)
 
 
-def choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Selected:
+def score_of_choice(selector: str, metric: str, preference: Floats, truth: Floats) -> Selected:
     """Return the score of the preferred run."""
     selected = truth[preference == preference.max()].mean()
     facts = (selected, np.median(truth), truth.max(), truth.mean())
