@@ -53,8 +53,8 @@ def cache_folder() -> Path:
 class MappedImages:
     """Rows of bytes stored contiguously in a file, memory-mapped and never loaded as a whole.
 
-    The pages stay in the page cache, which all processes share; this process releases them whenever more than
-    `MOST_RESIDENT` bytes are resident, so that several runs on one machine are not stopped for their memory.
+    The pages stay in the page cache, which all processes share; of mappings larger than `MOST_RESIDENT` this process
+    releases them at once, so that several runs on one machine are not stopped for their memory.
     """
 
     def __init__(self, path: Path, shape: Shape, offset: int = 0) -> None:
@@ -64,7 +64,6 @@ class MappedImages:
             raise damaged(path, f"{offset + prod(shape)} bytes", len(self._pages))
         self.path, self.shape, self._offset = path, shape, offset
         self._rows = np.frombuffer(self._pages, np.uint8, prod(shape), offset).reshape(len(self), -1)
-        self._resident_before = _resident_bytes()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: another process maps the file itself."""
@@ -97,18 +96,9 @@ class MappedImages:
         return found
 
     def _release_pages(self) -> None:
-        """Release the pages once many are resident: measured, as one page fault can map 2 MB of neighbours."""
-        if len(self._pages) > MOST_RESIDENT and _resident_bytes() - self._resident_before > MOST_RESIDENT:
+        """Release the pages of a large file, not counted: one page fault can map 2 MB of neighbours."""
+        if len(self._pages) > MOST_RESIDENT and hasattr(self._pages, "madvise"):  # Windows frees them itself
             self._pages.madvise(mmap.MADV_DONTNEED)
-            self._resident_before = _resident_bytes()
-
-
-def _resident_bytes() -> int:
-    """Return the resident bytes of mapped files; 0 where the system does not report them (and frees them itself)."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
-    except OSError:
-        return 0
 
 
 def converted(
