@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import ExifTags, Image, ImageColor, ImageOps
 
 from lddr.data import FITS, LARGEST, SMALLEST, allowed_size, as_resolution, height_and_width, within
-from lddr.data.array_files import MappedImages, NumpyArray, Rows, converted
+from lddr.data.array_files import NumpyArray, Rows, converted
 from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
 from lddr.data.dataset import Dataset, Images, content_digest
 from lddr.errors import UserError, hint
@@ -217,7 +217,9 @@ def shape_of_images(shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
         sides = [*sides, 1]
     elif len(sides) == 3 and sides[2] not in CHANNELS:
         sides = [*sides[1:], sides[0]]
-    return (count, *sides) if len(sides) == 3 and sides[2] in CHANNELS and 0 not in sides else None
+    if len(sides) != 3 or sides[2] not in CHANNELS or 0 in sides:
+        return None
+    return count, sides[0], sides[1], sides[2]
 
 
 def with_channels_last(images: NDArray) -> NDArray:
@@ -283,12 +285,15 @@ class OwnImages(Dataset):
         size = asked or height_and_width(USUAL_SIDES[-1] if is_legacy else natural_size(found.sizes))
         wanted = Preparation.of((*size, channels_of(found.is_grey, background)), fit, background)
         cache = f"own-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}"
-        self.preparation = wanted if wanted.background else wanted.on(_background(found, cache))
-        self.rows = _converted(found, cache, self.preparation)
-        self.reading = self.preparation.describe(len(self.rows), found.sizes)
+        preparation = wanted if wanted.background else wanted.on(_background(found, cache))
+        how = (VERSION, preparation.fit, preparation.background, preparation.padding)
+        version, shape = LEGACY_VERSION if is_legacy else how, (found.count, *preparation.shape)
+        name = f"{cache}-{'x'.join(map(str, preparation.shape))}"
+        self.rows = converted(name, found.files, version, shape, lambda: found.chunks(preparation))
+        self.preparation, self.image_shape = preparation, preparation.shape
+        self.reading = preparation.describe(len(self.rows), found.sizes)
         self.space = factor_table(found.columns(), len(self.rows))
         self.file_names = found.names if isinstance(found, PictureFolder) else ()
-        self.image_shape = self.preparation.shape
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return self.rows.take(indices)
@@ -307,14 +312,6 @@ def _background(source: "PictureFolder | ArrayFile", cache: str) -> str | None:
 
     kept = converted(f"{cache}-background", source.files, VERSION, (1, 1), choice)
     return BACKGROUNDS[int(kept.take([0])[0, 0]) % len(BACKGROUNDS)]
-
-
-def _converted(source: "PictureFolder | ArrayFile", cache: str, preparation: Preparation) -> MappedImages:
-    """Return all pictures, prepared once and kept in the cache."""
-    how = (VERSION, preparation.fit, preparation.background, preparation.padding)
-    version = LEGACY_VERSION if preparation.fit is None else how
-    name, shape = f"{cache}-{'x'.join(map(str, preparation.shape))}", (source.count, *preparation.shape)
-    return converted(name, source.files, version, shape, lambda: source.chunks(preparation))
 
 
 def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile":
