@@ -29,7 +29,7 @@ Chunk = Rows | tuple[Indices, Rows]  # the next rows, or row indices and the row
 Shape = tuple[int, ...]
 
 MOST_RESIDENT = 384 << 20  # bytes of a mapping that one process may keep resident: enough for all of dSprites
-ROWS_AT_ONCE = 256  # rows copied between two checks of the resident size
+ROWS_AT_ONCE = 256  # rows copied before their pages are released
 CHUNK_BYTES = 16 << 20  # bytes passed on at once
 SLAB_BYTES = 256 << 20  # bytes of an HDF5 file read at once: whole compressed blocks, so that each is read once
 WIDEST_ROW = 256 << 20  # bytes: the header of a damaged file may claim more than fits into memory
@@ -53,8 +53,8 @@ def cache_folder() -> Path:
 class MappedImages:
     """Rows of bytes stored contiguously in a file, memory-mapped and never loaded as a whole.
 
-    The pages stay in the page cache, which all processes share; this process releases them whenever more than
-    `MOST_RESIDENT` bytes are resident, so that several runs on one machine are not stopped for their memory.
+    The pages stay in the page cache, which all processes share; of mappings larger than `MOST_RESIDENT` this process
+    releases them at once, so that several runs on one machine are not stopped for their memory.
     """
 
     def __init__(self, path: Path, shape: Shape, offset: int = 0) -> None:
@@ -64,7 +64,6 @@ class MappedImages:
             raise damaged(path, f"{offset + prod(shape)} bytes", len(self._pages))
         self.path, self.shape, self._offset = path, shape, offset
         self._rows = np.frombuffer(self._pages, np.uint8, prod(shape), offset).reshape(len(self), -1)
-        self._resident_before = _resident_bytes()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: another process maps the file itself."""
@@ -97,18 +96,9 @@ class MappedImages:
         return found
 
     def _release_pages(self) -> None:
-        """Release the pages once many are resident: measured, as one page fault can map 2 MB of neighbours."""
-        if len(self._pages) > MOST_RESIDENT and _resident_bytes() - self._resident_before > MOST_RESIDENT:
+        """Release the pages of a large file, not counted: one page fault can map 2 MB of neighbours."""
+        if len(self._pages) > MOST_RESIDENT and hasattr(self._pages, "madvise"):  # Windows frees them itself
             self._pages.madvise(mmap.MADV_DONTNEED)
-            self._resident_before = _resident_bytes()
-
-
-def _resident_bytes() -> int:
-    """Return the resident bytes of mapped files; 0 where the system does not report them (and frees them itself)."""
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[2]) * mmap.PAGESIZE
-    except OSError:
-        return 0
 
 
 def converted(
@@ -176,14 +166,12 @@ def _write_rows(
             numbers, rows = chunk if isinstance(chunk, tuple) else (np.arange(count, count + len(chunk)), chunk)
             gaps = np.flatnonzero(np.diff(numbers) != 1) + 1  # consecutive rows are written together
             for first, run in zip(numbers[[0, *gaps]], np.split(rows, gaps), strict=True):
-                if run.any():  # blank stretches stay holes in a sparse file
-                    file.seek(start + int(first) * width)
-                    file.write(np.ascontiguousarray(run).data)
+                file.seek(start + int(first) * width)
+                file.write(np.ascontiguousarray(run).data)
             count += len(rows)
             advance(len(rows))
         if count != shape[0]:
             raise ValueError(f"the conversion of {name} gave {count} rows instead of {shape[0]}")
-        file.truncate(start + prod(shape))
 
 
 def map_npy(path: Path, shape: Shape) -> MappedImages:
@@ -217,6 +205,13 @@ class StoredArray:
             found = describe_array(self.shape, self.dtype)
             raise damaged(self.path, f"rows of 1 to {WIDEST_ROW:,} bytes in the array {self.key!r}", found)
         return width
+
+
+def rows_in(path: Path, key: str, shape: Shape, name: str) -> MappedImages:
+    """Return an array of bytes of this shape: mapped in place if its layout allows that, else converted once."""
+    array = array_in(path, key)
+    array.expect(shape)
+    return array.mapped() or converted(name, [path], 1, shape, array.chunks)
 
 
 def array_in(path: Path, key: str) -> "NumpyArray | Hdf5Array":

@@ -5,6 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -43,23 +44,16 @@ def columns_of_csv(path: Path, files: list[str]) -> Columns:
     if not path.exists() and not path.is_symlink():
         return {}
     with reading_untrusted(path, "a table of factors", "save it as CSV in UTF-8"):
-        return _columns(path, files)
-
-
-def _columns(path: Path, files: list[str]) -> Columns:
-    separator, table = _table(path, _decoded(path))
-    header, *rows = table or [[]]
-    _check_shape(path, header, rows)
-    names, columns = [name.strip() for name in header], list(zip(*rows, strict=True)) or [()] * len(header)
-    headed = [place for place, name in enumerate(names) if name.casefold() in HEADINGS]
-    naming = _naming(columns, files, headed) or {place: [cell.strip() for cell in columns[place]] for place in headed}
-    order = _order(path, names, naming, files, len(rows))
-    decimal = "." if separator == "," else ","
-    return {
-        name: _parsed(path, name, ["" if row is None else columns[place][row].strip() for row in order], decimal)
-        for place, name in enumerate(names)
-        if place not in naming
-    }
+        separator, names, rows = _table(path)
+        columns = list(zip(*rows, strict=True))
+        naming = _naming(names, columns, files)
+        order = _order(path, names, naming, files, len(rows))
+        decimal = "." if separator == "," else ","
+        return {
+            name: _parsed(path, name, ["" if row is None else columns[place][row].strip() for row in order], decimal)
+            for place, name in enumerate(names)
+            if place not in naming
+        }
 
 
 def pairs_of_csv(path: Path, files: Sequence[str], count: int) -> NDArray[np.int64]:
@@ -67,14 +61,13 @@ def pairs_of_csv(path: Path, files: Sequence[str], count: int) -> NDArray[np.int
     if not path.exists():
         raise UserError(f"{path} does not exist; pairs must be a number of factors, random or a .csv file")
     with reading_untrusted(path, "a table of pairs", "save it as CSV in UTF-8"):
-        header, *rows = _table(path, _decoded(path))[1] or [[]]
-        _check_shape(path, header, rows)
-    if len(header) != 2:
-        raise UserError(f"{path} must have two columns, the images of each pair, not {len(header)}")
+        _, names, rows = _table(path)
+    if len(names) != 2:
+        raise UserError(f"{path} must have two columns, the images of each pair, not {len(names)}")
     known = {str(number): number for number in range(count)} | {_plain(name): place for place, name in enumerate(files)}
     if strange := next((cell for row in rows for cell in row if _plain(cell) not in known), None):
-        names = "file name" if files else "number"
-        raise UserError(f"{path} has a pair with {in_one_line(strange)!r}, which is the {names} of no image")
+        what = "file name" if files else "number"
+        raise UserError(f"{path} has a pair with {in_one_line(strange)!r}, which is the {what} of no image")
     pairs = np.array([[known[_plain(cell)] for cell in row] for row in rows], np.int64)
     if (same := np.flatnonzero(pairs[:, 0] == pairs[:, 1])).size:
         raise UserError(f"{path}, row {same[0] + 2}: an image is paired with itself; give two images")
@@ -94,23 +87,18 @@ def _decoded(path: Path) -> str:
     raise UserError(f"{path} is not text in UTF-8 or Latin-1; save it as CSV in UTF-8")
 
 
-def _cells(text: str, separator: str) -> list[Row] | None:
-    """Return the rows that are not empty; None if the quotes are unbalanced."""
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
-    except csv.Error:
-        return None
-    return [row for row in rows if any(cell.strip() for cell in row)]
-
-
-def _table(path: Path, text: str) -> tuple[str, list[Row]]:
-    """Return the separator that splits every row into as many cells as the header, and the cells.
+def _table(path: Path) -> tuple[str, Row, list[Row]]:
+    """Return the separator that splits every row into as many cells as the header, the column names and the rows.
 
     A table with one column needs no separator.
     """
-    tables = {separator: rows for separator in SEPARATORS if (rows := _cells(text, separator)) is not None}
-    fitting = [separator for separator, rows in tables.items() if len({len(row) for row in rows}) == 1]
-    fitting = [separator for separator in fitting if len(tables[separator][0]) > 1]
+    text, tables = _decoded(path), {}
+    for separator in SEPARATORS:
+        with suppress(csv.Error):  # the quotes are unbalanced
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+            tables[separator] = [row for row in rows if any(cell.strip() for cell in row)]
+    widths = {separator: {len(row) for row in rows} for separator, rows in tables.items()}
+    fitting = [separator for separator, found in widths.items() if len(found) == 1 and found != {1}]
     plain = [separator for separator in fitting if not any('"' in cell for row in tables[separator] for cell in row)]
     fitting = plain or fitting
     if len(fitting) > 1:
@@ -118,12 +106,8 @@ def _table(path: Path, text: str) -> tuple[str, list[Row]]:
         raise UserError(f"{path} can be read with {words} between the cells; put the cells in double quotes")
     if not fitting and len(tables) < len(SEPARATORS):
         raise UserError(f"{path} has a quoted cell without an end; fix its quotes")
-    widest = max(tables, key=lambda separator: len(tables[separator][0]) if tables[separator] else 0)
-    separator = fitting[0] if fitting else widest
-    return separator, tables[separator]
-
-
-def _check_shape(path: Path, header: Row, rows: list[Row]) -> None:
+    separator = fitting[0] if fitting else max(tables, key=lambda each: len(tables[each][0]) if tables[each] else 0)
+    header, *rows = tables[separator] or [[]]
     names = [name.strip() for name in header]
     if not all(names) or not names or len(set(names)) < len(names):
         raise UserError(f"{path} must start with a line of distinct column names")
@@ -133,31 +117,28 @@ def _check_shape(path: Path, header: Row, rows: list[Row]) -> None:
         if len(row) != len(header):
             wanted, found = in_one_line(", ".join(names)), in_one_line(str(row))
             raise UserError(f"{path}, row {number}: expected {len(header)} values ({wanted}), found {found}")
+    return separator, names, rows
 
 
-def _naming(columns: list[tuple[str, ...]], files: list[str], headed: list[int]) -> dict[int, list[str]]:
+def _naming(names: Row, columns: list[tuple[str, ...]], files: list[str]) -> dict[int, list[str]]:
     """Return the columns that name the images, each with the file of every row, or the cell itself if no file matches.
 
-    A few numbers count as names only under one of the HEADINGS, which the columns `headed` have.
+    Names are text, or many distinct numbers: a few may be the values of a factor, unless they have one of the HEADINGS.
     """
-    best: dict[int, list[str]] = {}
-    most = 0
+    headed = [place for place, name in enumerate(names) if name.casefold() in HEADINGS]
+    best, most = {place: [cell.strip() for cell in columns[place]] for place in headed}, 0
     for way, share in WAYS:
         known = {_plain(way(file)): file for file in files}
         for place, cells in enumerate(columns):
             plain = [_plain(cell) for cell in cells]
             found = sum(cell in known for cell in plain)
-            may_be = _may_be_names(plain) or place in headed
+            are_many = len(set(plain)) == len(plain) >= LEAST_NUMBERS
+            may_be = are_many or place in headed or not _are_numbers(plain)
             if len(known) == len(files) and may_be and found >= max(most, share * len(plain), 1):
                 named = [known.get(name, cell.strip()) for name, cell in zip(plain, cells, strict=True)]
                 best = best | {place: named} if found == most else {place: named}
                 most = found
     return best
-
-
-def _may_be_names(cells: Row) -> bool:
-    """Return whether cells may be file names: text, or many distinct numbers (a few may be the values of a factor)."""
-    return bool(cells) and (not _are_numbers(cells) or len(set(cells)) == len(cells) >= LEAST_NUMBERS)
 
 
 def _plain(name: str) -> str:

@@ -4,7 +4,7 @@ from copy import copy
 from math import isfinite, prod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from lddr.data.dataset import Dataset
 from lddr.data.factors import UNKNOWN, FactorGrid, FactorSpace, FactorTable, Indices, whole_numbers
@@ -47,27 +47,23 @@ class Correlated(FactorSpace):
         self.pairs = _parsed(rule, space)
         self._axes = sorted({factor for pair in self.pairs for factor in pair})
         sizes = [space.sizes[axis] for axis in self._axes]
-        if isinstance(space, FactorGrid):
+        if isinstance(space, FactorTable):
+            self._images = space.fully_labelled()
+            values = space.rows[self._images]
+        else:
             if prod(sizes) > LARGEST:
                 most = f"more than the {LARGEST:,} that can be correlated; correlate fewer factors"
                 raise UserError(f"these factors have {prod(sizes):,} combinations of values, {most}")
-            self._values = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1)
-        else:
-            self._images = space.fully_labelled()
-            self._values = space.rows[self._images][:, self._axes]
-        self._weights = self._density()
+            values = np.zeros((prod(sizes), len(space.sizes)), np.int64)
+            values[:, self._axes] = np.stack(np.unravel_index(np.arange(prod(sizes)), sizes), axis=1)
+        exponent = np.zeros(len(values))
+        for (first, second), width in self.pairs.items():
+            scaled = (values[:, factor] / (space.sizes[factor] - 1) for factor in (first, second))
+            exponent -= (np.subtract(*scaled) / width) ** 2 / 2
+        self._values, self._weights = values, np.exp(exponent)  # the factors of what is sampled, and how often
         if not self._weights.sum() > 0:
             cure = "label more images, or give a larger width"
             raise UserError(f"no image has values that {rule!r} allows; {cure}")
-
-    def _density(self) -> NDArray[np.float64]:
-        """Return the unnormalised probability of every row of `_values`."""
-        scaled = self._values / [self._space.sizes[axis] - 1 for axis in self._axes]
-        exponent = np.zeros(len(scaled))
-        for (first, second), width in self.pairs.items():
-            difference = scaled[:, self._axes.index(first)] - scaled[:, self._axes.index(second)]
-            exponent -= (difference / width) ** 2 / 2
-        return np.exp(exponent)
 
     @property
     def size(self) -> int:
@@ -88,10 +84,7 @@ class Correlated(FactorSpace):
             drawn = self._space.values_of(self.sample(generator, wanted.shape))
             drawn[..., factor] = wanted
             return self._space.number_of(drawn)
-        if isinstance(self._space, FactorGrid):
-            column = self._values[:, self._axes.index(factor)]
-        else:
-            column = self._space.rows[self._images][:, factor]
+        column = self._values[:, factor]
         images = np.empty(wanted.shape, np.int64)
         for value in np.unique(wanted):
             rows = np.flatnonzero(column == value)
@@ -107,7 +100,7 @@ class Correlated(FactorSpace):
         if isinstance(self._space, FactorTable):
             return self._images[picked]
         values = self._space.values_of(self._space.sample(generator, count))
-        values[..., self._axes] = self._values[picked]
+        values[..., self._axes] = self._values[picked][..., self._axes]
         return self._space.number_of(values)
 
 

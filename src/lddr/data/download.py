@@ -217,7 +217,9 @@ class Transfer:
         furthest, attempts = _length(self.part), iter(pauses[:0])
         while _length(self.part) != self.size:
             try:
-                self._receive()
+                is_sent = self._request(_length(self.part))
+                if not is_sent and (not self.checksum or _digest(self.part, self.checksum, self.bar) != self.checksum):
+                    self._request(0)  # the server cannot resume, and the existing bytes are wrong
                 return
             except _Dropped as reason:
                 if _length(self.part) > furthest:
@@ -230,13 +232,6 @@ class Transfer:
                     ) from reason
                 self.bar.start("waiting", _length(self.part))
                 time.sleep(pause)
-
-    def _receive(self) -> None:
-        """Request the missing bytes; if the server cannot resume and the existing bytes are wrong, request all."""
-        if self._request(_length(self.part)):
-            return
-        if not self.checksum or _digest(self.part, self.checksum, self.bar) != self.checksum:
-            self._request(0)
 
     def _request(self, done: int) -> bool:
         """Receive the bytes after the first `done`; False if the server answers that there are none."""

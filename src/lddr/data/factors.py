@@ -174,11 +174,7 @@ class FactorGrid(FactorSpace):
 
     def values_of(self, indices: ArrayLike) -> Indices:
         """Return the values of all factors, the hidden ones last: (…) → (…, factors + hidden)."""
-        try:
-            columns = np.unravel_index(np.asarray(indices), self.all_sizes)
-        except (TypeError, ValueError):  # report what is wrong with the numbers, or accept an empty list
-            columns = np.unravel_index(whole_numbers(indices, self.size, "image"), self.all_sizes)
-        return np.stack(columns, axis=-1)
+        return np.stack(np.unravel_index(whole_numbers(indices, self.size, "image"), self.all_sizes), axis=-1)
 
     def number_of(self, values: ArrayLike) -> Indices:
         """Return the image with these values of all factors, the hidden ones last: (…, factors + hidden) → (…)."""

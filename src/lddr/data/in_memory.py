@@ -26,11 +26,12 @@ from lddr.data.pictures import (
     GREY_MODES,
     Bytes,
     Preparation,
-    arrangement,
     as_bytes,
     as_floats_in_range,
     as_pil,
     channels_of,
+    shape_of_images,
+    with_channels_last,
 )
 from lddr.errors import UserError
 
@@ -46,10 +47,9 @@ LABEL = "label"
 def arranged(images: ArrayLike) -> NDArray:
     """Return images with the channels last, wherever they were, without a copy: (count, height, width, channels)."""
     given = as_array(images)
-    found = arrangement(given.shape)
-    if found is None:
+    if shape_of_images(given.shape) is None:
         raise UserError(f"expected images of shape (count, height, width, 1, 3 or 4), got {given.shape}")
-    return found[1](given)
+    return with_channels_last(given)
 
 
 def as_images(images: ArrayLike, shape: tuple[int, int, int]) -> NDArray[np.float32]:
@@ -333,13 +333,12 @@ def _pixels(image: Any) -> Bytes:
             image = image.convert("RGBA" if image.has_transparency_data else "RGB")
         elif image.mode == "1":
             image = image.convert("L")
-    array = as_array(image)[np.newaxis]
-    found = arrangement(array.shape)
-    if found is None:
+    array = as_array(image)
+    if shape_of_images((1, *array.shape)) is None:
         raise UserError(
-            f"expected an image (height, width[, channels]) or (channels, height, width), got {array.shape[1:]}"
+            f"expected an image (height, width[, channels]) or (channels, height, width), got {array.shape}"
         )
-    return as_bytes(found[1](array))[0]
+    return as_bytes(with_channels_last(array[np.newaxis]))[0]
 
 
 def _single_items(iterable: Iterable[Any]) -> Iterator[Any]:
@@ -352,7 +351,7 @@ def _single_items(iterable: Iterable[Any]) -> Iterator[Any]:
             continue
         images = as_array(image)
         if is_batch is None:
-            is_batch = images.ndim == 4 or (images.ndim == 3 and arrangement((1, *images.shape)) is None)
+            is_batch = images.ndim == 4 or (images.ndim == 3 and shape_of_images((1, *images.shape)) is None)
         for i, one in enumerate(images) if is_batch else ():
             if isinstance(labels, Mapping):
                 yield {"image": one} | {name: value[i] for name, value in labels.items()}

@@ -130,7 +130,7 @@ def as_it_is(name: str) -> UserError:
 def own_size(given: Any) -> int | str | None:
     """Return the default resolution of your own images, as `indexed` returns them; None for other datasets."""
     from lddr.data.in_memory import Items
-    from lddr.data.pictures import arrangement, natural_size, size_of, source_of
+    from lddr.data.pictures import natural_size, shape_of_images, source_of
 
     if isinstance(given, str):
         if not is_path(given) or not os.path.exists(_expanded(given)):  # noqa: PTH110 (takes any name)
@@ -138,8 +138,8 @@ def own_size(given: Any) -> int | str | None:
         return natural_size(source_of(Path(_expanded(given))).sizes)
     if isinstance(given, Items):
         return natural_size(given.sizes)
-    is_images = not isinstance(given, Dataset) and arrangement(given.shape) is not None
-    return natural_size([size_of(given.shape)]) if is_images else None
+    shape = None if isinstance(given, Dataset) else shape_of_images(given.shape)
+    return natural_size([(shape[2], shape[1])]) if shape else None
 
 
 def one_name(name: str) -> str:

@@ -51,7 +51,7 @@ class Pairs:
         if isinstance(space, FactorTable):
             self._images = space.fully_labelled()
             self._groups: dict[tuple[int, ...], tuple[Indices, Indices, Indices]] = {}
-            if not len(self._images) or not len(self._candidates(np.random.default_rng(0), TRIED)[0]):
+            if not len(self._images) or not len(self._candidates(np.random.default_rng(0), TRIED)):
                 differing = "some but not all" if pairs == "random" else f"exactly {pairs}"
                 cure = "give pairs in a .csv file instead"
                 raise UserError(
@@ -67,11 +67,10 @@ class Pairs:
             return self._file[generator.integers(len(self._file), size=half)].T.ravel()
         if isinstance(self.space, FactorGrid):
             return self._of_grid(self.space, generator, half)
-        first, second = self._candidates(generator, half)
-        while len(first) < half:
-            more = self._candidates(generator, half)
-            first, second = np.concatenate([first, more[0]]), np.concatenate([second, more[1]])
-        return np.concatenate([first[:half], second[:half]])
+        pairs = self._candidates(generator, half)
+        while len(pairs) < half:
+            pairs = np.concatenate([pairs, self._candidates(generator, half)])
+        return pairs[:half].T.ravel()
 
     def _of_grid(self, space: FactorGrid, generator: np.random.Generator, half: int) -> Indices:
         """Change some factors of random images to other values; hidden factors stay as they are."""
@@ -91,8 +90,8 @@ class Pairs:
         differs[:, self._varying] = ranks < counts
         return differs
 
-    def _candidates(self, generator: np.random.Generator, count: int) -> tuple[Indices, Indices]:
-        """Return up to `count` pairs from a table, which need not have every combination of factors.
+    def _candidates(self, generator: np.random.Generator, count: int) -> Indices:
+        """Return up to `count` pairs, (pairs, 2), from a table, which need not have every combination of factors.
 
         The partner of a random image is drawn from those with the same values of all factors that should be shared;
         candidates that do not differ in every other factor are dropped.
@@ -106,7 +105,7 @@ class Pairs:
             begin, length = start[places[here]], size[places[here]]
             partners[here] = order[begin + (random[here] * length).astype(np.int64)]
         valid = ((rows[places] != rows[partners]) == differs).all(axis=1)
-        return self._images[places[valid]], self._images[partners[valid]]
+        return self._images[np.stack([places, partners], axis=1)[valid]]
 
     def _grouped(self, rows: Indices, shared: tuple[int, ...]) -> tuple[Indices, Indices, Indices]:
         """Return rows in groups of equal shared factors, and for every row where its group starts and its size."""

@@ -7,12 +7,12 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import compress
+from itertools import compress, islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import ExifTags, Image, ImageColor, ImageOps
 
 from lddr.data import FITS, LARGEST, SMALLEST, allowed_size, as_resolution, height_and_width, within
-from lddr.data.array_files import MappedImages, NumpyArray, Rows, converted
+from lddr.data.array_files import NumpyArray, Rows, converted
 from lddr.data.columns import Columns, columns_of_csv, columns_of_npz, factor_table
 from lddr.data.dataset import Dataset, Images, content_digest
 from lddr.errors import UserError, hint
@@ -35,6 +35,7 @@ GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B", "I;16L", "F")
 LEGACY_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 SUFFIXES = (*LEGACY_SUFFIXES, ".bmp", ".gif", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")  # whatever a file is called; Pillow's others run programs
+CHANNELS = (1, 3, 4)
 MOST_PIXELS = 64_000_000  # a few kilobytes can claim to be a picture of many gigabytes
 DECODED_AT_ONCE = 512  # images
 LEGACY_VERSION, VERSION = 1, 2  # of the preparation: another one makes the cached arrays anew
@@ -209,23 +210,23 @@ def natural_size(sizes: Iterable[tuple[int, int]]) -> int | str:
     return min(USUAL_SIDES, key=lambda side: abs(math.log(median / side)))
 
 
-def arrangement(shape: tuple[int, ...]) -> tuple[int, Callable[[NDArray], NDArray]] | None:
-    """Return the channels, and a function from (n, h, w), (n, h, w, c) or (n, c, h, w) to (n, h, w, c); else None."""
-    if 0 in shape[1:]:
+def shape_of_images(shape: tuple[int, ...]) -> tuple[int, int, int, int] | None:
+    """Return (n, h, w, c) for the shape of images, (n, h, w), (n, h, w, c) or (n, c, h, w); None for other shapes."""
+    count, *sides = shape or (0,)
+    if len(sides) == 2:
+        sides = [*sides, 1]
+    elif len(sides) == 3 and sides[2] not in CHANNELS:
+        sides = [*sides[1:], sides[0]]
+    if len(sides) != 3 or sides[2] not in CHANNELS or 0 in sides:
         return None
-    if len(shape) == 3:
-        return 1, lambda images: images[..., np.newaxis]
-    if len(shape) == 4 and shape[3] in (1, 3, 4):
-        return shape[3], lambda images: images
-    if len(shape) == 4 and shape[1] in (1, 3, 4):
-        return shape[1], lambda images: images.transpose(0, 2, 3, 1)
-    return None
+    return count, sides[0], sides[1], sides[2]
 
 
-def size_of(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Return width and height of the images of an array that `arrangement` knows."""
-    is_channels_first = len(shape) == 4 and shape[3] not in (1, 3, 4)
-    return (shape[3], shape[2]) if is_channels_first else (shape[2], shape[1])
+def with_channels_last(images: NDArray) -> NDArray:
+    """Return images of a shape that `shape_of_images` knows as (n, h, w, c), without a copy."""
+    if images.ndim == 3:
+        return images[..., np.newaxis]
+    return images if images.shape[3] in CHANNELS else images.transpose(0, 2, 3, 1)
 
 
 def as_pil(image: Bytes) -> Image.Image:
@@ -284,12 +285,15 @@ class OwnImages(Dataset):
         size = asked or height_and_width(USUAL_SIDES[-1] if is_legacy else natural_size(found.sizes))
         wanted = Preparation.of((*size, channels_of(found.is_grey, background)), fit, background)
         cache = f"own-{re.sub(r'[^A-Za-z0-9_-]', '_', self.name)}"
-        self.preparation = wanted if wanted.background else wanted.on(_background(found, cache))
-        self.rows = _converted(found, cache, self.preparation)
-        self.reading = self.preparation.describe(len(self.rows), found.sizes)
+        preparation = wanted if wanted.background else wanted.on(_background(found, cache))
+        how = (VERSION, preparation.fit, preparation.background, preparation.padding)
+        version, shape = LEGACY_VERSION if is_legacy else how, (found.count, *preparation.shape)
+        name = f"{cache}-{'x'.join(map(str, preparation.shape))}"
+        self.rows = converted(name, found.files, version, shape, lambda: found.chunks(preparation))
+        self.preparation, self.image_shape = preparation, preparation.shape
+        self.reading = preparation.describe(len(self.rows), found.sizes)
         self.space = factor_table(found.columns(), len(self.rows))
         self.file_names = found.names if isinstance(found, PictureFolder) else ()
-        self.image_shape = self.preparation.shape
 
     def images(self, indices: ArrayLike, generator: np.random.Generator | None = None) -> Images:
         return self.rows.take(indices)
@@ -308,14 +312,6 @@ def _background(source: "PictureFolder | ArrayFile", cache: str) -> str | None:
 
     kept = converted(f"{cache}-background", source.files, VERSION, (1, 1), choice)
     return BACKGROUNDS[int(kept.take([0])[0, 0]) % len(BACKGROUNDS)]
-
-
-def _converted(source: "PictureFolder | ArrayFile", cache: str, preparation: Preparation) -> MappedImages:
-    """Return all pictures, prepared once and kept in the cache."""
-    how = (VERSION, preparation.fit, preparation.background, preparation.padding)
-    version = LEGACY_VERSION if preparation.fit is None else how
-    name, shape = f"{cache}-{'x'.join(map(str, preparation.shape))}", (source.count, *preparation.shape)
-    return converted(name, source.files, version, shape, lambda: source.chunks(preparation))
 
 
 def source_of(path: Path, is_legacy: bool = False) -> "PictureFolder | ArrayFile":
@@ -345,16 +341,12 @@ class PictureFolder:
         self._transparent = list(compress(self.files, may_be_transparent))
 
     def brightness(self) -> Iterator[float | None]:
-        """Yield the visible brightness of every picture with transparent parts."""
-        with _workers() as pool:
-            yield from pool.map(partial(_opened, use=visible_brightness), self._transparent)
+        """Return the visible brightness of every picture with transparent parts."""
+        return each_opened(self._transparent, visible_brightness)
 
     def chunks(self, preparation: Preparation) -> Iterator[Rows]:
-        """Yield all prepared pictures, a few at a time."""
-        with _workers() as pool:
-            for first in range(0, self.count, DECODED_AT_ONCE):
-                part = self.files[first : first + DECODED_AT_ONCE]
-                yield np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), part)))
+        """Return all prepared pictures, a few at a time."""
+        return stacked(each_opened(self.files, preparation.of_picture))
 
     def columns(self) -> Columns:
         return columns_of_csv(self.folder / "factors.csv", list(self.names))
@@ -366,13 +358,12 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self.files = [path]
         self._stored = NumpyArray(path, None if path.suffix == ".npy" else "images")
-        found = arrangement(self._stored.shape)
-        if found is None or not self._stored.shape[0]:
+        count, height, width, channels = shape_of_images(self._stored.shape) or (0, 0, 0, 0)
+        if not count:
             form = "(images, height, width, 1, 3 or 4 channels)"
             raise UserError(f"{self._stored.key!r} in {path} has the shape {self._stored.shape}; save it as {form}")
-        channels, self._arranged = found
-        self.count, self.is_grey, self.may_be_transparent = self._stored.shape[0], channels == 1, channels == 4
-        self.sizes = (size_of(self._stored.shape),)
+        self.count, self.is_grey, self.may_be_transparent = count, channels == 1, channels == 4
+        self.sizes = ((width, height),)
 
     def brightness(self) -> Iterator[float | None]:
         for images in self._images():
@@ -384,7 +375,7 @@ class ArrayFile:
     def _images(self) -> Iterator[Bytes]:
         for chunk in self._stored.chunks():
             with reading_untrusted(self.files[0], f"pictures in {self._stored.key!r}"):
-                images = self._arranged(as_bytes(chunk))
+                images = with_channels_last(as_bytes(chunk))
             yield images
 
     def columns(self) -> Columns:
@@ -395,11 +386,9 @@ def prepared(paths: Iterable[str | Path], preparation: Preparation) -> Bytes:
     """Read picture files, or those of folders, in this order: → (count, height, width, channels)."""
     given = [Path(path) for path in paths]
     files = [file for path in given for file in (_picture_files(path) if path.is_dir() else [path])]
-    with _workers() as pool:
-        if preparation.background is None:
-            found = pool.map(partial(_opened, use=visible_brightness), files)
-            preparation = preparation.on(background_for(found))
-        return np.stack(list(pool.map(partial(_opened, use=preparation.of_picture), files)))
+    if preparation.background is None:
+        preparation = preparation.on(background_for(each_opened(files, visible_brightness)))
+    return np.stack(list(each_opened(files, preparation.of_picture)))
 
 
 @lru_cache(maxsize=2)
@@ -408,8 +397,7 @@ def _headers(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> li
 
     The headers are read once as long as the files do not change: first for the size, then for the dataset.
     """
-    with _workers() as pool:
-        return list(pool.map(partial(_opened, use=_header), files))
+    return list(each_opened(files, _header))
 
 
 def _header(picture: Image.Image) -> tuple[tuple[int, int], bool, bool]:
@@ -421,8 +409,30 @@ def _header(picture: Image.Image) -> tuple[tuple[int, int], bool, bool]:
     return size, picture.mode in GREY_MODES, picture.has_transparency_data
 
 
-def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
-    with reading_untrusted(file, "a picture", "fix it or leave it out"):
+def each_opened(
+    files: Sequence[Path],
+    use: Callable[[Image.Image], T],
+    what: str = "a picture",
+    cure: str = "fix it or leave it out",
+) -> Iterator[T]:
+    """Yield `use(picture)` for each picture file, in order, from threads: Pillow works outside the interpreter's lock.
+
+    Pillow's warnings about odd files are not shown.
+    """
+    with warnings.catch_warnings(), ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        warnings.simplefilter("ignore")
+        for first in range(0, len(files), DECODED_AT_ONCE):
+            yield from pool.map(partial(_opened, use=use, what=what, cure=cure), files[first : first + DECODED_AT_ONCE])
+
+
+def stacked(images: Iterator[Bytes]) -> Iterator[Rows]:
+    """Stack images, a few at a time."""
+    while part := list(islice(images, DECODED_AT_ONCE)):
+        yield np.stack(part)
+
+
+def _opened(file: Path, use: Callable[[Image.Image], T], what: str, cure: str) -> T:
+    with reading_untrusted(file, what, cure):
         if file.suffix.lower() == ".npy":
             return use(_picture_of_npy(file))
         with Image.open(file, formats=FORMATS) as picture:
@@ -432,11 +442,11 @@ def _opened(file: Path, use: Callable[[Image.Image], T]) -> T:
 
 def _picture_of_npy(file: Path) -> Image.Image:
     stored = NumpyArray(file)
-    found = arrangement((1, *stored.shape))
-    if found is None:
+    shape = shape_of_images((1, *stored.shape))
+    if shape is None:
         raise UserError(f"{file} has the shape {stored.shape}; save it as (height, width, 1, 3 or 4 channels)")
-    _check_size(file, *size_of((1, *stored.shape)))
-    return as_pil(found[1](as_bytes(np.concatenate(list(stored.chunks()))[np.newaxis]))[0])
+    _check_size(file, shape[2], shape[1])
+    return as_pil(with_channels_last(as_bytes(np.concatenate(list(stored.chunks()))[np.newaxis]))[0])
 
 
 def _check_size(file: Path, width: int, height: int) -> None:
@@ -458,11 +468,3 @@ def pictures_among(files: Iterable[Path], is_legacy: bool = False) -> list[Path]
     choices = (LEGACY_SUFFIXES,) if is_legacy else (SUFFIXES, (".npy",))
     found = ([file for file in there if file.suffix.lower() in suffixes] for suffixes in choices)
     return next(filter(None, found), [])
-
-
-@contextmanager
-def _workers() -> Iterator[ThreadPoolExecutor]:
-    """Yield threads, as Pillow works outside the interpreter's lock; its warnings about odd files are not shown."""
-    with warnings.catch_warnings(), ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        warnings.simplefilter("ignore")
-        yield pool

@@ -21,8 +21,7 @@ class TorchDataset(data.Dataset[Item]):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Item:
-        image, factors = self.dataset[index]
-        return torch.from_numpy(as_floats(image).transpose(2, 0, 1).copy()), torch.from_numpy(factors)
+        return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Item]:
         """Return a batch at once, for a `DataLoader`."""

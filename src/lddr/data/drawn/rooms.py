@@ -56,10 +56,12 @@ def first_hit(solid: Solid, origin: Floats, directions: Floats) -> Floats:
 
     The distance to a convex solid is a convex function along a ray, so Newton steps never overshoot.
     """
-    start, crossing = _enter_ball(solid, origin, directions)
-    found = np.full(start.shape, np.inf, np.float32)
-    rays = np.flatnonzero(crossing)
-    way, directions = start[rays], directions[:, rays]
+    centre = np.array([[0], [0], [solid.middle]], np.float32) - origin
+    nearest = dot(directions, centre)
+    inside = solid.reach**2 - dot(centre, centre) + nearest**2  # above 0 where a ray enters the bounding sphere
+    found = np.full(nearest.shape, np.inf, np.float32)
+    rays = np.flatnonzero(inside > 0)
+    way, directions = nearest[rays] - np.sqrt(inside[rays]), directions[:, rays]
     while rays.size:  # every step advances by at least _CLOSE, so each ray soon hits the solid or passes it
         gap, outward = solid.surface(origin + way * directions)
         met = gap < _CLOSE
@@ -89,14 +91,6 @@ def dot(left: Floats, right: Floats) -> Floats:
 def _beyond(values: Floats, limit: float) -> Floats:
     """Return how far values lie outside -limit … limit."""
     return values - np.clip(values, -limit, limit)
-
-
-def _enter_ball(solid: Solid, origin: Floats, directions: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return where rays enter the bounding sphere of the solid, and whether they intersect it at all."""
-    centre = np.array([[0], [0], [solid.middle]], np.float32) - origin
-    nearest = dot(directions, centre)
-    inside = solid.reach**2 - dot(centre, centre) + nearest**2
-    return nearest - np.sqrt(np.maximum(inside, 0)), inside > 0
 
 
 SOLIDS = {
@@ -168,7 +162,9 @@ def _look(view: View, floor: Floats, solid: Solid, scale: float) -> tuple[Floats
 
 def _view(azimuth: float, resolution: int) -> View:
     camera, directions = _rays(azimuth, resolution)
-    surface, way = _first_surface(camera, directions)
+    towards = -_INWARD @ directions  # (surfaces, rays)
+    ways = np.where(towards > 0, _gaps(camera) / np.maximum(towards, 1e-6), np.inf)
+    surface, way = ways.argmin(0), ways.min(0)  # the first of floor, left, right and back wall
     points = camera + way * directions
     lamp, ambient = _room_light(points, surface)
     wall = np.where(surface > 0, _brightness(0.68 * lamp + ambient), 0)
@@ -187,13 +183,6 @@ def _rays(azimuth: float, resolution: int) -> tuple[Floats, Floats]:
     steps = steps.reshape(resolution, _SAMPLES).T
     down, across = np.broadcast_arrays(steps[:, None, :, None], steps[None, :, None, :])
     return camera, unit(ahead - up * down.ravel() + right * across.ravel())
-
-
-def _first_surface(camera: Floats, directions: Floats) -> tuple[NDArray[np.intp], Floats]:
-    """Return which of floor, left, right and back wall each ray hits first, and at what distance."""
-    towards = -_INWARD @ directions  # (surfaces, rays)
-    ways = np.where(towards > 0, _gaps(camera) / np.maximum(towards, 1e-6), np.inf)
-    return ways.argmin(0), ways.min(0)
 
 
 def _gaps(points: Floats) -> Floats:

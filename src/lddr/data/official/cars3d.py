@@ -85,7 +85,11 @@ def read_mat(path: Path, name: str) -> NDArray:
             raise ValueError("not of the versions 5 to 7")
         for kind, inner in _elements(content[HEADER_BYTES:], order):
             if kind == COMPRESSED:
-                kind, inner = next(_elements(_unpacked(inner), order))
+                unpacker = zlib.decompressobj()
+                unpacked = unpacker.decompress(inner, MOST_BYTES)
+                if not unpacker.eof:
+                    raise ValueError("compressed data that ends early or never")
+                kind, inner = next(_elements(memoryview(unpacked), order))
             parts = list(islice(_elements(inner, order, padded=True), 4)) if kind == MATRIX else []
             if [kind for kind, _ in parts[:3]] == [6, 5, 1] and parts[2][1] == name.encode():  # flags, shape, name
                 return _numbers(parts, order)
@@ -105,14 +109,6 @@ def _elements(content: memoryview, order: str, padded: bool = False) -> Iterator
         if start + length > min(place, len(content)):
             raise ValueError("an element ends early")
         yield kind, content[start : start + length]
-
-
-def _unpacked(content: memoryview) -> memoryview:
-    unpacker = zlib.decompressobj()
-    found = unpacker.decompress(content, MOST_BYTES)
-    if not unpacker.eof:
-        raise ValueError("compressed data that ends early or never")
-    return memoryview(found)
 
 
 def _numbers(parts: list[Element], order: str) -> NDArray:

@@ -164,25 +164,13 @@ Outline = tuple[NDArray[np.float64], NDArray[np.float64]]
 Bits = NDArray[np.uint8]  # (images, 512): eight pixels in a byte, row by row
 
 
-def _angles(count: int) -> NDArray[np.float64]:
-    return 2 * np.pi * np.arange(count) / count
-
-
-def _square() -> Outline:
-    return HALF * np.array([1.0, -1, -1, 1]), HALF * np.array([1.0, 1, -1, -1])
-
-
-def _ellipse() -> Outline:
-    return 1.33 * HALF * np.cos(_angles(100)), HALF / 1.33 * np.sin(_angles(100))
-
-
-def _heart() -> Outline:
-    t = _angles(150)
-    height = 13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)
-    return HALF * np.sin(t) ** 3, -0.15 * HALF - HALF / 14.5 * height
-
-
-OUTLINES = (_square(), _ellipse(), _heart())
+S, T = (2 * np.pi * np.arange(count) / count for count in (100, 150))  # angles around the ellipse and the heart
+HEIGHT = 13 * np.cos(T) - 5 * np.cos(2 * T) - 2 * np.cos(3 * T) - np.cos(4 * T)
+OUTLINES: tuple[Outline, ...] = (
+    (HALF * np.array([1.0, -1, -1, 1]), HALF * np.array([1.0, 1, -1, -1])),
+    (1.33 * HALF * np.cos(S), HALF / 1.33 * np.sin(S)),
+    (HALF * np.sin(T) ** 3, -0.15 * HALF - HALF / 14.5 * HEIGHT),
+)
 KIND_SHAPE = (3, 6, 40)  # shapes, scales, orientations
 KINDS = 720
 FIRST_ALIKE = np.arange(KINDS) - (np.arange(KINDS) % 40 == TURNS) * TURNS  # orientation 39 is 0

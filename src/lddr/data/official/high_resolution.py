@@ -1,8 +1,6 @@
 """Falcor3D and Isaac3D (Nie et al. 2020): photorealistic scenes, a PNG file for each image, averaged down to 64x64."""
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -14,10 +12,9 @@ from lddr.data.array_files import MappedImages, Rows, converted
 from lddr.data.dataset import Images, datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import SIDE, Official
-from lddr.files import damaged, reading_untrusted
-
-READ_AT_ONCE = 512  # images
-MOST_THREADS = 8
+from lddr.data.pictures import each_opened, stacked
+from lddr.errors import UserError
+from lddr.files import CURE, damaged
 
 
 class NumberedPictures(Official):
@@ -39,24 +36,18 @@ def _first_and_last(folders: dict[str, int], count: int) -> tuple[tuple[str, ...
 
 
 def _chunks(folder: Path, side: int, count: int) -> Iterator[Rows]:
-    with os.scandir(folder) as entries:
-        found = sum(entry.name.endswith(".png") for entry in entries)
-    if found != count:
+    if (found := len(list(folder.glob("*.png")))) != count:
         raise damaged(folder, f"{count} pictures (*.png)", found)
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, MOST_THREADS)) as pool:
-        for first in range(0, count, READ_AT_ONCE):
-            numbers = range(first, min(first + READ_AT_ONCE, count))
-            paths = (folder / f"{number:06}.png" for number in numbers)
-            yield np.stack(list(pool.map(partial(_averaged, side=side), paths)))
+    files = [folder / f"{number:06}.png" for number in range(count)]
+    yield from stacked(each_opened(files, partial(_averaged, side=side), "a whole PNG picture", CURE))
 
 
-def _averaged(path: Path, side: int) -> Images:
+def _averaged(picture: Image.Image, side: int) -> Images:
     """Return a picture at 64x64: the mean of each block of pixels (2x2 at 128x128), halves rounded up."""
-    with reading_untrusted(path, "a whole PNG picture"), Image.open(path, formats=["PNG"]) as picture:
-        if picture.size != (side, side) or picture.mode != "RGB":
-            found = f"{picture.width}x{picture.height} in the mode {picture.mode}"
-            raise damaged(path, f"{side}x{side} pixels in the mode RGB", found)
-        return np.asarray(picture.reduce(side // SIDE))
+    if picture.size != (side, side) or picture.mode != "RGB":
+        found = f"{picture.width}x{picture.height} in the mode {picture.mode}"
+        raise UserError(f"expected {side}x{side} pixels in the mode RGB, found {found}; {CURE}")
+    return np.asarray(picture.reduce(side // SIDE))
 
 
 def _even(name: str, count: int) -> Factor:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from lddr.data.array_files import MappedImages, array_in, converted, describe_array
+from lddr.data.array_files import MappedImages, array_in, describe_array, rows_in
 from lddr.data.dataset import datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import SIDE, Official, Remote
@@ -36,9 +36,8 @@ class MPI3D(Official):
             expected = " or ".join(describe_array((known, *self.image_shape)) for known in by_length)
             found = describe_array(images.shape, images.dtype)
             raise damaged(paths[0], f"the array 'images' to be {expected}", found)
-        images.expect((length, *self.image_shape))
         self.space = by_length[length]
-        return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
+        return rows_in(paths[0], "images", (length, *self.image_shape), self.name)
 
 
 def _published(name: str, md5: str, may_differ: bool = False) -> tuple[tuple[tuple[str]], tuple[Remote]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lddr.data.array_files import HDF5_SUFFIXES, MappedImages, array_in, converted, describe_array
+from lddr.data.array_files import HDF5_SUFFIXES, MappedImages, array_in, describe_array, rows_in
 from lddr.data.dataset import datasets
 from lddr.data.factors import Factor, FactorGrid
 from lddr.data.official import SIDE, Official, Remote
@@ -42,11 +42,9 @@ class Shapes3D(Official):
     image_shape = (SIDE, SIDE, 3)
 
     def _open(self, paths: list[Path]) -> MappedImages:
-        images = array_in(paths[0], "images")
-        images.expect((self.space.size, *self.image_shape))
         if paths[0].suffix in HDF5_SUFFIXES:
             labels, shape = array_in(paths[0], "labels"), (self.space.size, len(self.space.factors))
             if labels.shape != shape:
                 expected, found = (describe_array(size, labels.dtype) for size in (shape, labels.shape))
                 raise damaged(paths[0], f"the array 'labels' to be {expected}", found)
-        return images.mapped() or converted(self.name, paths, 1, images.shape, images.chunks)
+        return rows_in(paths[0], "images", (self.space.size, *self.image_shape), self.name)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import chain
 from math import prod
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,29 +78,27 @@ def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:
     """Return the number of each image, by its category, elevation, azimuth, lighting and instance."""
     category = np.concatenate(list(_matrix(cat, INTEGERS, (PER_SPLIT,))))
     instance, elevation, azimuth, lighting = np.concatenate(list(_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T
-    columns = [
-        _within(cat, "category", category, 5),
-        _within(info, "elevation", elevation, 9),
-        _within(info, "azimuth", azimuth, 18, step=2),
-        _within(info, "lighting", lighting, 6),
-        _within(info, "instance", instance, 10),
-    ]
-    return space.number_of(np.stack(columns, axis=-1))
-
-
-def _within(path: Path, name: str, values: NDArray[np.int32], size: int, step: int = 1) -> NDArray[np.int32]:
-    wrong = (values < 0) | (values >= size * step) | (values % step > 0)
-    if wrong.any():
-        found = f"{values[wrong][0]} in row {np.argmax(wrong)}"
-        raise damaged(path, f"every {name} to be one of 0, {step}, … {(size - 1) * step}", found)
-    return values // step
+    columns = np.stack([category, elevation, azimuth, lighting, instance], axis=-1)
+    for factor, values in zip((*space.factors, *space.hidden), columns.T, strict=True):
+        step = 2 if factor.name == "azimuth" else 1
+        wrong = (values < 0) | (values >= factor.size * step) | (values % step > 0)
+        if wrong.any():
+            expected = f"every {factor.name} to be one of 0, {step}, … {(factor.size - 1) * step}"
+            found = f"{values[wrong][0]} in row {np.argmax(wrong)}"
+            raise damaged(cat if factor.name == "category" else info, expected, found)
+        values //= step
+    return space.number_of(columns)
 
 
 def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
     """Yield the rows of a NORB matrix of exactly this type and shape, a few at a time."""
-    width = prod(shape[1:]) * TYPES[magic].itemsize
-    with reading_untrusted(path, "a whole file"), _opened(path) as file:
-        _check_header(path, file, magic, shape)
+    width, sizes = prod(shape[1:]) * TYPES[magic].itemsize, max(3, len(shape))  # at least three sizes are stored
+    opened = gzip.open if path.suffix == ".gz" else open
+    with reading_untrusted(path, "a whole file"), opened(path, "rb") as file:
+        header = file.read(4 * (2 + sizes))
+        found = struct.unpack(f"<{len(header) // 4}i", header[: len(header) // 4 * 4])
+        if len(found) < 2 + sizes or found[: 2 + len(shape)] != (magic, len(shape), *shape):
+            raise damaged(path, f"a NORB matrix that begins {(magic, len(shape), *shape)}", found)
         for start in range(0, shape[0], AT_ONCE):
             data = file.read(AT_ONCE * width)
             if len(data) < AT_ONCE * width:
@@ -109,16 +106,3 @@ def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
             yield np.frombuffer(data, TYPES[magic]).reshape(-1, *shape[1:])
         if file.read(1):
             raise damaged(path, f"{shape[0] * width} bytes of data", "more")
-
-
-def _check_header(path: Path, file: BinaryIO, magic: int, shape: Shape) -> None:
-    """Check the magic number, the number of dimensions and their sizes; at least three sizes are stored."""
-    numbers = 2 + max(3, len(shape))
-    header = file.read(4 * numbers)
-    found = struct.unpack(f"<{len(header) // 4}i", header[: len(header) // 4 * 4])
-    if len(found) < numbers or found[: 2 + len(shape)] != (magic, len(shape), *shape):
-        raise damaged(path, f"a NORB matrix that begins {(magic, len(shape), *shape)}", found)
-
-
-def _opened(path: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
