@@ -74,10 +74,9 @@ def save(folder: Path, step: int, tensors: Tensors, facts: Facts) -> None:
     for path in _matching(folder, _DRAFT):
         _remove(path)
     save_model(folder / f"{step:09d}.safetensors", tensors, facts)
-    before = [path for path in _checkpoints(folder) if int(path.stem) < step]
     # those after `step` go as well: a run that has gone back behind them did not trust them
-    after = [path for path in _checkpoints(folder) if int(path.stem) > step]
-    for path in [*before[1:], *after, *folder.glob("*.damaged")]:
+    kept = [path for path in _checkpoints(folder) if int(path.stem) <= step][:2]
+    for path in {*_checkpoints(folder), *folder.glob("*.damaged")} - {*kept}:
         _remove(path)
 
 
