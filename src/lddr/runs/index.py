@@ -236,12 +236,9 @@ def flat_scores(content: dict[str, Any]) -> dict[str, float]:
 
 def code_rows(run: Run) -> dict[str, str]:
     """Return the usage of codes in each latent of a discrete model: the rows of a table, from scores.json."""
-    codes = run.files.scores["training"].get("codes") if run.state == "finished" else None
-    lists = {} if not isinstance(codes, dict) else {name: row for name, row in codes.items() if isinstance(row, list)}
-    usable = {name: row for name, row in lists.items() if all(isinstance(each, int | float) for each in row)}
-    return {
-        f"codes.{name}": ", ".join(f"{each:.3g}" for each in row if abs(each) < 1e9) for name, row in usable.items()
-    }
+    codes = run.files.scores["training"].get("codes", {}) if run.state == "finished" else {}
+    rows = {name: row for name, row in codes.items() if isinstance(row, list)}
+    return {f"codes.{name}": ", ".join(f"{each:.3g}" for each in row) for name, row in rows.items()}
 
 
 def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]:

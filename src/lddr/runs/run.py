@@ -63,12 +63,11 @@ def run(
     if not machine.quiet:
         _print_use_of_labels(config, seen)
         _print_duration(trainer, batches, folder)
-    with folder.alone(say=say):
+    with folder.alone(say=say), _threads(machine, folder):
         if folder.is_finished:  # another process was faster
             folder.check(seen)
         else:
-            with _threads(machine, folder):
-                _train_and_save(trainer, batches, folder, machine, tracked)
+            _train_and_save(trainer, batches, folder, machine, tracked)
     return folder.path
 
 
@@ -124,8 +123,8 @@ def _train_and_save(
 ) -> None:
     _write_config(trainer.config, folder, batches.dataset)
     with tracked or nullcontext():
-        hooks = [machine.on_log, tracked.record if tracked else None]
-        train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
+        hooks = [hook for hook in (machine.on_log, tracked and tracked.record) if hook is not None]
+        train(trainer, batches, folder, machine, hooks)
         scores = _save_results(trainer, batches, folder, machine)
         if tracked:
             tracked.set_scores(flat_scores({"training": scores}))
