@@ -419,9 +419,8 @@ def train(
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
 
-    own: dict[str, Any] = {}
-    if vae is not None:
-        own = {name: getattr(vae, name) for name in ("encoder", "decoder", "latent", "likelihood")}
+    parts = () if vae is None else ("encoder", "decoder", "latent", "likelihood")
+    own: dict[str, Any] = {part: getattr(vae, part) for part in parts}
 
     def run_below(place: Path) -> Path:
         if seeds == 1:

@@ -32,17 +32,8 @@ Value = str | int | float | None
 INDEX, INDEX_FORMAT, LARGEST_INDEX = ".index.json", 4, 1 << 30  # raise the format when other values are kept; bytes
 OWN = ("run", "name", "folder", "state")
 TRAINING_SCORES = (
-    "elbo",
-    "elbo_noiseless",
-    "reconstruction",
-    "kl",
-    "validation_risk",
-    "validation_risk_guessing",
-    "mean_picture",
-    "explained",
-    "active_latents",
-    "saturated_latents",
-    "codes",
+    *("elbo", "elbo_noiseless", "reconstruction", "kl", "validation_risk", "validation_risk_guessing"),
+    *("mean_picture", "explained", "active_latents", "saturated_latents", "codes"),
 )
 LEAST_EXPLAINED = 0.01  # a model that explains less of its images is no better than the mean image
 
