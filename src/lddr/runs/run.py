@@ -126,7 +126,7 @@ def _train_and_save(
     else:
         folder.check(dataset)
     with tracked or nullcontext():
-        hooks = [hook for hook in (machine.on_log, tracked and tracked.record) if hook is not None]
+        hooks = [hook for hook in (machine.on_log, tracked.record if tracked else None) if hook is not None]
         train(trainer, batches, folder, machine, hooks)
         scores = _save_results(trainer, batches, folder, machine)
         if tracked:
