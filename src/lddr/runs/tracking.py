@@ -130,12 +130,12 @@ class TrainingLog(ExitStack):
 
 
 class Tracker(ABC):
-    """An experiment tracker; everything but `prepare` is called in one thread."""
+    """An experiment tracker. The constructor raises UserError, before anything is trained, for what the user can fix.
+
+    Everything else is called in one thread.
+    """
 
     package: ClassVar[str]
-
-    def prepare(self) -> None:  # noqa: B027 (most need nothing)
-        """Raise UserError, before anything is trained, for what the user can fix."""
 
     @abstractmethod
     def begin(self, run: RunFolder, settings: Mapping[str, Value], identity: str | None) -> str:
@@ -153,7 +153,7 @@ class Wandb(Tracker):
 
     package = "wandb"
 
-    def prepare(self) -> None:
+    def __init__(self) -> None:
         import wandb
 
         if os.environ.get("WANDB_MODE", "online") != "online":
@@ -268,7 +268,6 @@ class TrackedRun:
         check_installed(name)
         self._name, self._run, self._settings = name, run, settings
         self._tracker = TRACKERS[name]()
-        self._tracker.prepare()
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=f"lddr-{name}", daemon=True)
         self._scores: Values = {}
