@@ -64,8 +64,8 @@ class DisentangledVAE(TransformerMixin, BaseEstimator):
     @property
     def _keywords(self) -> dict[str, Any]:
         own = super().get_params(deep=False)
-        given = {name: value for name, value in vars(self).items() if name not in own}
-        return {name: value for name, value in given.items() if name == name.strip("_")}  # others are not the user's
+        given = vars(self).items()  # names with an underscore at an end are not the user's
+        return {name: value for name, value in given if name not in own and name == name.strip("_")}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters, including settings given as keywords."""

@@ -4,13 +4,13 @@ Any exception that a library raises on untrusted bytes becomes a UserError, and 
 Writing atomically means writing a temporary file, flushing it to disk and renaming it.
 """
 
-import errno
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from errno import EACCES, EDQUOT, EEXIST, EISDIR, ENOSPC, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -18,16 +18,7 @@ from lddr.errors import UserError
 
 CURE = "fix or replace that file"
 LONGEST = 300  # characters of a message from a file or a library
-_CANNOT_WRITE = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-}
+_CANNOT_WRITE = {ENOSPC, EDQUOT, EROFS, EACCES, EPERM, ENOTDIR, EISDIR, EEXIST}
 
 
 def damaged(path: Path | str, expected: object, found: object, cure: str = CURE) -> UserError:
@@ -87,6 +78,15 @@ def _check_is_plain(path: Path) -> None:
 
 
 @contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Wrap whatever writes to a path: any error of the system becomes a UserError with the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
+
+
+@contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
     """Yield a path to write to; it is renamed to `path` if the block succeeds, and removed otherwise."""
     draft = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
@@ -99,7 +99,7 @@ def written_whole(path: Path) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):
             draft.unlink()
-        if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
+        if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:  # others may come from what the block reads
             raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
         raise
 
@@ -141,17 +141,16 @@ def alone(path: Path, say: Callable[[str], None] | None = None, wait: bool = Tru
     from filelock import FileLock, Timeout
 
     lock = FileLock(path.with_name(f".{path.name}.lock"))
-    try:
+    with writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        if not wait:
-            raise BusyError(f"another process is making {path.name}") from None
-        if say is not None:
-            say(f"another process is making {path.name}: waiting for it")
-        lock.acquire()
-    except OSError as error:
-        raise UserError(f"cannot write {path.parent}: {error.strerror}; free it or choose another place") from error
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if not wait:
+                raise BusyError(f"another process is making {path.name}") from None
+            if say is not None:
+                say(f"another process is making {path.name}: waiting for it")
+            lock.acquire()
     try:
         yield
     finally:

@@ -1,8 +1,9 @@
 """Where and how training runs: devices, threads, and how fast this machine multiplies."""
 
 import ctypes
-import time
+import timeit
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -99,13 +100,10 @@ def keep_freed_memory() -> None:
     page faults a step. Since glibc cannot undo it, commands and workers of lddr, whose processes are their own, call
     this before they train on the CPU; `lddr.train` leaves it to its caller.
     """
-    mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
-    try:
+    with suppress(AttributeError, OSError, TypeError):  # no glibc
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    mallopt(mmap_threshold, 1 << 30)
-    mallopt(trim_threshold, 2**31 - 1)
+        mallopt(-3, 1 << 30)  # M_MMAP_THRESHOLD
+        mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def matmul_peak(dtype: "torch.dtype", size: int = 1024, repeats: int = 8, device: str = "cpu") -> float:
@@ -113,21 +111,15 @@ def matmul_peak(dtype: "torch.dtype", size: int = 1024, repeats: int = 8, device
     import torch
 
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
-    times = []
-    for _ in range(repeats):
-        _synchronise(device)
-        start = time.perf_counter()
+    kind = device.partition(":")[0]
+    wait = getattr(torch, kind).synchronize if kind in ("cuda", "mps") else lambda: None
+
+    def multiply() -> None:
         left @ right
-        _synchronise(device)
-        times.append(time.perf_counter() - start)
-    return 2 * size**3 / min(times)
+        wait()
 
-
-def _synchronise(device: str) -> None:
-    import torch
-
-    if (kind := device.partition(":")[0]) in ("cuda", "mps"):
-        getattr(torch, kind).synchronize()
+    multiply()  # waits for the numbers, too
+    return 2 * size**3 / min(timeit.repeat(multiply, number=1, repeat=repeats))
 
 
 def has_fast_bf16(device: str = "cpu") -> bool:

@@ -40,7 +40,10 @@ def train_seeds(
     Finished seeds are not trained again, and interrupted ones resume. `dataset` holds the images if they are only in
     memory. The chosen run gets a card unless `card` is False.
     """
-    machine, configs = machine or Machine(), seeds_of(config, count)
+    if type(count) is not int or count < 1:
+        raise UserError(f"the number of seeds must be a whole number from 1 on, not {count!r}")
+    machine = machine or Machine()
+    configs = [changed(config, {"seed": config.training.seed + number}) for number in range(count)]
     failures = _train(configs, out, machine, dataset)
     runs = [found for each in configs if (found := read_run(out / each.run_name)).state == "finished"]
     if not runs:
@@ -51,15 +54,12 @@ def train_seeds(
     if not machine.quiet:
         _print(runs, chosen, selection)
     if card:
-        _show(chosen, dataset, machine.quiet)
+        from lddr.report.pages import write_card
+
+        page, _ = write_card(chosen, dataset=dataset)
+        if not machine.quiet:
+            say(f"open {page} to see its latents")
     return chosen.folder
-
-
-def seeds_of(config: Config, count: int) -> list[Config]:
-    """Return the same settings with this many seeds, starting from their own."""
-    if type(count) is not int or count < 1:
-        raise UserError(f"the number of seeds must be a whole number from 1 on, not {count!r}")
-    return [changed(config, {"seed": config.training.seed + number}) for number in range(count)]
 
 
 def _train(configs: Sequence[Config], out: Path, machine: Machine, dataset: Dataset | None) -> list[str]:
@@ -155,11 +155,3 @@ def reasons(chosen: Run, selection: Selection) -> list[str]:
     if len(values) < ENOUGH:
         sentences.append(f"only {len(values)} seeds were compared, which says little; train {ENOUGH} or more")
     return sentences
-
-
-def _show(chosen: Run, dataset: Dataset | None, quiet: bool) -> None:
-    from lddr.report.pages import write_card
-
-    page, _ = write_card(chosen, dataset=dataset)
-    if not quiet:
-        say(f"open {page} to see its latents")

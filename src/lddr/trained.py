@@ -165,8 +165,8 @@ class Trained:
         array = as_array(codes)
         if array.ndim != 2 or array.shape[1] != self.num_latents:
             raise UserError(f"expected codes of shape (count, {self.num_latents}), got {array.shape}")
-        values = torch.from_numpy(self._values(array))
-        pictures = [self._decode(part.to(self.device)).cpu() for part in values.split(CHUNK)]
+        parts = torch.from_numpy(self._values(array)).to(self.device).split(CHUNK)
+        pictures = [self.vae.decode(self.vae.latent.embed(part)).cpu() for part in parts]
         return torch.cat(pictures).permute(0, 2, 3, 1).contiguous().numpy()
 
     def traverse(self, image: ArrayLike | str | Path, latent: int, resize: bool = False) -> NDArray[np.float32]:
@@ -255,7 +255,10 @@ class Trained:
         tensors, facts = load_model(path)
         tensors = {name: tensor.float() if tensor.dtype == torch.half else tensor for name, tensor in tensors.items()}
         with reading_untrusted(path, "a model of lddr", "train it again or copy it again"):
-            config, shape, background = _described(upgraded(facts, path))
+            facts = upgraded(facts, path)
+            config, background = Config.from_dict(facts["settings"]), facts.get("background")
+            height, width, channels = map(operator.index, facts["image_shape"])
+            shape, background = (height, width, channels), background and as_hex(background)
             own = {"encoder": encoder, "decoder": decoder, "latent": latent, "likelihood": likelihood}
             with torch.device("meta"):  # no memory: wrong settings could ask for any amount
                 check_fit("vae", module_tensors("vae", vae_of(config, shape, **own)), tensors)
@@ -298,21 +301,16 @@ class Trained:
     def objective(self) -> Objective:
         """Return the objective it was trained with; a discriminator is read once from the run's folder."""
         if self._objective is None:
-            self._objective = self._read_objective()
+            objective = self.config.objective.build().attach(self.vae.latent).eval()
+            if objective.discriminator is not None:
+                path = None if self.folder is None else RunFolder(self.folder).discriminator_file
+                if path is None or not path.exists():
+                    remedy = "load it from the folder of its run"
+                    raise UserError(f"this model was saved without its discriminator; {remedy}")
+                tensors, _ = load_model(path)
+                load_module("discriminator", objective.discriminator, tensors)
+            self._objective = objective
         return self._objective.to(self.device)
-
-    def _read_objective(self) -> Objective:
-        objective = self.config.objective.build().attach(self.vae.latent).eval()
-        if objective.discriminator is not None:
-            path = None if self.folder is None else RunFolder(self.folder).discriminator_file
-            if path is None or not path.exists():
-                raise UserError("this model was saved without its discriminator; load it from the folder of its run")
-            tensors, _ = load_model(path)
-            load_module("discriminator", objective.discriminator, tensors)
-        return objective
-
-    def _decode(self, codes: Tensor) -> Tensor:
-        return self.vae.decode(self.vae.latent.embed(codes))
 
     @torch.no_grad()
     def _encoded(self, images: ArrayLike | Paths, take: Callable[[Posterior], Tensor], resize: bool) -> NDArray[Any]:
@@ -352,13 +350,6 @@ def _are_paths(images: Any) -> bool:
     if isinstance(images, list | tuple):
         return bool(images) and all(isinstance(each, str | Path) for each in images)
     return isinstance(images, str | Path)
-
-
-def _described(facts: dict[str, Any]) -> tuple[Config, tuple[int, int, int], str | None]:
-    """Return the settings of a model, the shape of its images and the colour behind them."""
-    height, width, channels = map(operator.index, facts["image_shape"])
-    background = facts.get("background")
-    return Config.from_dict(facts["settings"]), (height, width, channels), background and as_hex(background)
 
 
 def train(
@@ -444,9 +435,8 @@ def train(
     if config.supervision is not None and is_few and settings.get("labels") is None:
         config = changed(config, {"labels": loaded.space.num_labelled})
 
-    own: dict[str, Any] = {}
-    if vae is not None:
-        own = {name: getattr(vae, name) for name in ("encoder", "decoder", "latent", "likelihood")}
+    parts = () if vae is None else ("encoder", "decoder", "latent", "likelihood")
+    own: dict[str, Any] = {part: getattr(vae, part) for part in parts}
 
     def run_below(place: Path) -> Path:
         if seeds == 1:

@@ -51,7 +51,11 @@ def evaluate_run(
         run.check(dataset)
     images = dataset or run.dataset
     if distribution == "training":
-        images = correlated_images(run, images)
+        rule = run.config.training.correlate
+        if rule == "none":
+            raise UserError(f"{run} was trained without correlations, so only its uniform distribution can be scored")
+        images = copy(images)
+        images.space = Correlated(images.space, rule)
 
     def keep(entries: Entries) -> None:
         run.add_scores({options.stored_name(name): entry for name, entry in entries.items()})
@@ -59,13 +63,3 @@ def evaluate_run(
     with TaskBars(quiet) as bars, parallel_jobs(jobs):
         score_images(images, trained.represent, missing, options, bars, trained, keep)
     return run.scores
-
-
-def correlated_images(run: RunFolder, dataset: Dataset) -> Dataset:
-    """Return the dataset, sampled with the correlations of the run's training."""
-    rule = run.config.training.correlate
-    if rule == "none":
-        raise UserError(f"{run} was trained without correlations, so only its uniform distribution can be scored")
-    images = copy(dataset)
-    images.space = Correlated(dataset.space, rule)
-    return images

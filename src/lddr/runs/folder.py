@@ -111,7 +111,7 @@ class RunFolder:
         """The content of config.json in today's format: "settings", and in most runs "versions" and "dataset"."""
         if not self.is_run:
             raise UserError(f"{self} is no run: it has no {CONFIG}")
-        return upgraded(_read_object(self.config_file, "settings"), self.config_file)
+        return upgraded(_read_object(self.config_file, "settings", "versions", "dataset"), self.config_file)
 
     @property
     def config(self) -> "Config":
@@ -124,8 +124,7 @@ class RunFolder:
     def versions(self) -> Content:
         """The versions of lddr, torch and Python that trained it; empty if they were not kept."""
         with suppress(UserError):
-            known = self.facts.get("versions")
-            return known if isinstance(known, dict) else {}
+            return self.facts.get("versions", {})
         return {}
 
     @property
@@ -137,8 +136,7 @@ class RunFolder:
     @property
     def images(self) -> Content:
         """Name, number, shape, factors, checksum and path of its images, as far as they were kept."""
-        known = self.facts.get("dataset")
-        return known if isinstance(known, dict) else {}
+        return self.facts.get("dataset", {})
 
     @property
     def about(self) -> str:
@@ -204,15 +202,13 @@ class RunFolder:
         """The content of scores.json under today's names: "training", and "metrics" if it was evaluated."""
         if not self.scores_file.exists():
             raise UserError(f"{self} is no finished run: it has no {SCORES}; train it first")
-        return _renamed(_read_object(self.scores_file, "training"))
+        return _renamed(_read_object(self.scores_file, "training", "metrics"))
 
     @property
     def metrics(self) -> dict[str, Content]:
         """Metric → its score or the reason why it has none, details, and its settings; empty if it has no scores."""
         with suppress(UserError):
-            entries = self.scores.get("metrics")
-            known = entries if isinstance(entries, dict) else {}
-            return {name: entry for name, entry in known.items() if _is_entry(entry)}
+            return {name: entry for name, entry in self.scores.get("metrics", {}).items() if _is_entry(entry)}
         return {}
 
     @property
@@ -224,10 +220,8 @@ class RunFolder:
     @property
     def tracked_as(self) -> dict[str, Content]:
         """Tracker → the run's "id" there and the last "step" it received; empty if the run was never tracked."""
-        with suppress(OSError, ValueError, RecursionError):
-            known = json.loads(self.tracking_file.read_bytes())
-            known = known if isinstance(known, dict) else {}
-            return {name: each for name, each in known.items() if isinstance(each, dict)}
+        with suppress(OSError, ValueError):
+            return dict(json.loads(self.tracking_file.read_bytes()))
         return {}
 
     @property
@@ -297,17 +291,16 @@ def _renamed(scores: Content) -> Content:
     PIPE scores whose settings name no judge come from a judge that is too weak, a convolutional network of width 8.
     Runs that have only one ELBO are older than the sampled one: theirs is the ELBO of codes without noise.
     """
-    if "elbo_noiseless" not in (training := scores["training"]):
-        renamed = {"elbo_noiseless" if name == "elbo" else name: value for name, value in training.items()}
-        scores = scores | {"training": renamed}
-    entries = scores.get("metrics")
-    if not isinstance(entries, dict) or not isinstance(pipe := entries.get("pipe"), dict):
-        return scores
-    if isinstance(settings := pipe.get("settings"), dict) and "judge" in settings:
-        return scores
-    return scores | {
-        "metrics": {"pipe_small_judge" if name == "pipe" else name: entry for name, entry in entries.items()}
-    }
+    training, metrics = scores["training"], scores.get("metrics", {})
+    if "elbo_noiseless" not in training:
+        scores = scores | {"training": _with_new_name(training, "elbo", "elbo_noiseless")}
+    if _is_entry(pipe := metrics.get("pipe")) and "judge" not in pipe.get("settings", {}):
+        scores = scores | {"metrics": _with_new_name(metrics, "pipe", "pipe_small_judge")}
+    return scores
+
+
+def _with_new_name(values: Content, old: str, new: str) -> Content:
+    return {new if name == old else name: value for name, value in values.items()}
 
 
 def _with_names(settings: Content) -> Content:
@@ -390,16 +383,17 @@ def _identity(dataset: "Dataset") -> Content:
 _identities: WeakKeyDictionary["Dataset", Content] = WeakKeyDictionary()
 
 
-def _read_object(path: Path, needed: str) -> Content:
-    """Return the JSON object of a file, which must hold an object under the needed name."""
+def _read_object(path: Path, needed: str, *others: str) -> Content:
+    """Return the JSON object of a file, which holds an object under the needed name, and under others if at all."""
     if not path.is_file():
         raise BrokenRunError(path, "is no file")
     try:
         content = json.loads(content_of(path, LARGEST_JSON))
     except Exception as error:  # untrusted bytes
         raise BrokenRunError(path, f"is no JSON ({reason_of(error)})") from error
-    if not isinstance(content, dict) or not isinstance(content.get(needed), dict):
-        raise BrokenRunError(path, f"holds no {needed!r}")
+    for name in (needed, *others):
+        if not isinstance(content, dict) or not isinstance(content.get(name, None if name == needed else {}), dict):
+            raise BrokenRunError(path, f"holds no {name!r}")
     return content
 
 
@@ -407,7 +401,7 @@ def _is_entry(entry: Any) -> bool:
     """Return whether this is the score of a metric, or the reason why it has none, in a form that can be shown."""
     if not isinstance(entry, dict):
         return False
-    if any(type(entry[name]) is not kind for name, kind in _ENTRY_TYPES.items() if name in entry):
+    if not all(isinstance(entry.get(name, kind()), kind) for name, kind in _ENTRY_TYPES.items()):
         return False
     score = entry.get("score")
     return score is None or (type(score) in (int, float) and abs(score) < 1e300)

@@ -32,17 +32,8 @@ Value = str | int | float | None
 INDEX, INDEX_FORMAT, LARGEST_INDEX = ".index.json", 4, 1 << 30  # raise the format when other values are kept; bytes
 OWN = ("run", "name", "folder", "state")
 TRAINING_SCORES = (
-    "elbo",
-    "elbo_noiseless",
-    "reconstruction",
-    "kl",
-    "validation_risk",
-    "validation_risk_guessing",
-    "mean_picture",
-    "explained",
-    "active_latents",
-    "saturated_latents",
-    "codes",
+    *("elbo", "elbo_noiseless", "reconstruction", "kl", "validation_risk", "validation_risk_guessing"),
+    *("mean_picture", "explained", "active_latents", "saturated_latents", "codes"),
 )
 LEAST_EXPLAINED = 0.01  # a model that explains less of its images is no better than the mean image
 
@@ -236,12 +227,9 @@ def flat_scores(content: dict[str, Any]) -> dict[str, float]:
 
 def code_rows(run: Run) -> dict[str, str]:
     """Return the usage of codes in each latent of a discrete model: the rows of a table, from scores.json."""
-    codes = run.files.scores["training"].get("codes") if run.state == "finished" else None
-    lists = {} if not isinstance(codes, dict) else {name: row for name, row in codes.items() if isinstance(row, list)}
-    usable = {name: row for name, row in lists.items() if all(isinstance(each, int | float) for each in row)}
-    return {
-        f"codes.{name}": ", ".join(f"{each:.3g}" for each in row if abs(each) < 1e9) for name, row in usable.items()
-    }
+    codes = run.files.scores["training"].get("codes", {}) if run.state == "finished" else {}
+    rows = {name: row for name, row in codes.items() if isinstance(row, list)}
+    return {f"codes.{name}": ", ".join(f"{each:.3g}" for each in row) for name, row in rows.items()}
 
 
 def _numbers(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, float]]:

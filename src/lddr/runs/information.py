@@ -43,23 +43,17 @@ def information_of(folder: Path) -> Information:
     """Return the information of a run; raise UndefinedError with the reason if there is none."""
     files = RunFolder(folder)
     entry = files.metrics.get("mig", {})
-    if reason := _known_reason(files, entry):
+    reason = entry.get("reason") if entry.get("score", 0) is None else None
+    with suppress(UserError):
+        if files.images.get("factors") == {}:
+            reason = "its images have no factors"
+    if reason:
         raise UndefinedError(f"{folder.name} has no mutual information with factors: {reason}")
-    try:
+    with suppress(*DAMAGE):
         names = [name for name in files.images["factors"] if name not in entry.get("factors_left_out", {})]
         matrix = np.nan_to_num(np.array(entry["mutual_information"], np.float64))
         entropies = np.nan_to_num(np.array(entry["entropies"], np.float64))
-    except DAMAGE:
-        names, matrix, entropies = [], np.empty((0, 0)), np.empty(0)
-    if not names or matrix.ndim != 2 or not matrix.shape[1:] == entropies.shape == (len(names),):
-        cure = "get it with: lddr evaluate RUN --metrics mig"
-        raise UndefinedError(f"{folder.name} has no mutual information with factors; {cure}")
-    return Information(names, matrix, entropies)
-
-
-def _known_reason(files: RunFolder, entry: dict[str, Any]) -> str | None:
-    """Return why there can be none, as far as it is known."""
-    with suppress(UserError):
-        if files.images.get("factors") == {}:
-            return "its images have no factors"
-    return entry.get("reason") if entry.get("score", 0) is None else None
+        if names and matrix.ndim == 2 and matrix.shape[1:] == entropies.shape == (len(names),):
+            return Information(names, matrix, entropies)
+    cure = "get it with: lddr evaluate RUN --metrics mig"
+    raise UndefinedError(f"{folder.name} has no mutual information with factors; {cure}")

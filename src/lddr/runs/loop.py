@@ -94,15 +94,14 @@ def check_origin(found: checkpoint.Checkpoint, fingerprint: str, interval: int, 
 
 def _check_finite(terms: Mapping[int, Mapping[str, float]], folder: RunFolder) -> None:
     """Raise UserError at a loss that is NaN or infinite, which the trainer did not apply, and name the term."""
-    step = next((step for step, values in terms.items() if not math.isfinite(values["loss"])), None)
-    if step is None:
-        return
-    values = terms[step]
-    non_finite = [name for name, value in values.items() if name not in ("loss", "elbo") and not math.isfinite(value)]
-    culprit = non_finite[0] if non_finite else "loss"
-    kept = folder.saved_step
-    last = f"the last good checkpoint is of step {kept}" if kept else "there is no checkpoint yet"
-    raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
+    for step, values in terms.items():
+        if math.isfinite(values["loss"]):
+            continue
+        non_finite = [name for name, value in values.items() if not math.isfinite(value)]
+        culprit = next((name for name in non_finite if name not in ("loss", "elbo")), "loss")
+        kept = folder.saved_step
+        last = f"the last good checkpoint is of step {kept}" if kept else "there is no checkpoint yet"
+        raise UserError(f"training diverged at step {step}: {culprit} is not finite; {last}; try a lower learning rate")
 
 
 @contextmanager

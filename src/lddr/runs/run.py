@@ -58,17 +58,21 @@ def run(
     tracked = None if machine.track is None else TrackedRun(machine.track, folder, flat_settings(config.as_dict()))
     if seen.reading and not machine.quiet:
         say(seen.reading)
-    trainer = _trainer(config, machine, seen, vae, objective)
+    device = chosen_device(machine.device)
+    if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
+        say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
+    trainer = trainer_on(device, config, seen, vae, objective)
+    if machine.compile:
+        capture(trainer)
     batches = batches_for(trainer, seen)  # errors in settings and data are raised by now, before there is a folder
     if not machine.quiet:
         _print_use_of_labels(config, seen)
         _print_duration(trainer, batches, folder)
-    with folder.alone(say=say):
+    with folder.alone(say=say), _threads(machine, folder):
         if folder.is_finished:  # another process was faster
             folder.check(seen)
         else:
-            with _threads(machine, folder):
-                _train_and_save(trainer, batches, folder, machine, tracked)
+            _train_and_save(trainer, batches, folder, machine, tracked)
     return folder.path
 
 
@@ -78,24 +82,12 @@ def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
 
     The order of a sum, and with it the last bits of a result, may depend on their number.
     """
-    before, first = torch.get_num_threads(), folder.threads if folder.is_run else None
-    torch.set_num_threads(machine.threads or first or min(before, usable_cores()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(machine.threads or folder.threads or min(before, usable_cores()))
     try:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _trainer(
-    config: Config, machine: Machine, dataset: Dataset, vae: VAE | None, objective: Objective | None
-) -> Trainer:
-    device = chosen_device(machine.device)
-    if config.training.precision == "bf16" and device.type == "cpu" and not has_fast_bf16():
-        say("this processor has no fast bf16: the run will be slow, fp32 is the better choice here")
-    trainer = trainer_on(device, config, dataset, vae, objective)
-    if machine.compile:
-        capture(trainer)
-    return trainer
 
 
 def _print_duration(trainer: Trainer, batches: Batches, folder: RunFolder) -> None:
@@ -122,10 +114,20 @@ def _print_duration(trainer: Trainer, batches: Batches, folder: RunFolder) -> No
 def _train_and_save(
     trainer: Trainer, batches: Batches, folder: RunFolder, machine: Machine, tracked: TrackedRun | None
 ) -> None:
-    _write_config(trainer.config, folder, batches.dataset)
+    """Train in this folder, which may have the start of the same run on the same images, and no other."""
+    config, dataset = trainer.config, batches.dataset
+    if not folder.is_run:
+        versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
+        versions["threads"] = str(torch.get_num_threads())
+        images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
+        folder.write_config(config, versions, images)
+    elif folder.config != config:
+        raise UserError(f"{folder.config_file} holds other settings than its name says; move that folder away")
+    else:
+        folder.check(dataset)
     with tracked or nullcontext():
-        hooks = [machine.on_log, tracked.record if tracked else None]
-        train(trainer, batches, folder, machine, [hook for hook in hooks if hook is not None])
+        hooks = [hook for hook in (machine.on_log, tracked.record if tracked else None) if hook is not None]
+        train(trainer, batches, folder, machine, hooks)
         scores = _save_results(trainer, batches, folder, machine)
         if tracked:
             tracked.set_scores(flat_scores({"training": scores}))
@@ -155,19 +157,6 @@ def _save_results(trainer: Trainer, batches: Batches, folder: RunFolder, machine
     folder.write_scores(scores)
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # nothing is left to resume
     return scores
-
-
-def _write_config(config: Config, folder: RunFolder, dataset: Dataset) -> None:
-    """Write all settings, versions and images; raise UserError if the folder has other settings or images."""
-    if folder.is_run:
-        if folder.config != config:
-            raise UserError(f"{folder.config_file} holds other settings than its name says; move that folder away")
-        folder.check(dataset)
-        return
-    versions = {"lddr": lddr.__version__, "torch": torch.__version__, "python": platform.python_version()}
-    versions["threads"] = str(torch.get_num_threads())
-    images = identity(dataset) | ({"path": dataset.path} if dataset.path else {})
-    folder.write_config(config, versions, images)
 
 
 def _print_use_of_labels(config: Config, dataset: Dataset) -> None:

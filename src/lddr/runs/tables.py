@@ -15,12 +15,7 @@ from lddr.errors import UserError, unknown
 from lddr.runs.index import OWN, TRAINING_SCORES, Run, Value, common_elbo
 
 T = TypeVar("T")
-ORDERS: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+ORDERS: dict[str, Any] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 NOT_HEADLINES = {  # the ELBO represents them
     *("elbo_noiseless", "reconstruction", "kl", "mean_picture", "explained", "active_latents", "saturated_latents")
 }
@@ -39,7 +34,7 @@ class Condition:
         """Numbers are compared as numbers; text is neither smaller nor larger than anything."""
         if self.comparison in ORDERS:
             left, right = as_number(value), as_number(self.wanted)
-            return left is not None and right is not None and ORDERS[self.comparison](left, right)
+            return left is not None and right is not None and bool(ORDERS[self.comparison](left, right))
         choices = [self.wanted, *(text.strip() for text in self.wanted.split(","))]  # a value may contain commas
         return any(_same(value, text) for text in choices) == (self.comparison != "!=")
 

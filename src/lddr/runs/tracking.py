@@ -7,16 +7,17 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, redirect_stdout
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ClassVar, Self
 
 from lddr.console import Progress, say
 from lddr.errors import UserError, check_installed, suggesting_extras, unknown
-from lddr.files import reason_of, write_json
+from lddr.files import reason_of, write_json, writing
 from lddr.hardware import OnLog
 from lddr.runs.folder import RunFolder, record_of
 from lddr.runs.index import Value
@@ -32,7 +33,7 @@ class Log:
     def __init__(self, path: Path, resume_step: int | None = None) -> None:
         """Resume after `resume_step`, without the lines after it; None starts a new log."""
         self._path = path
-        with _writing(path):
+        with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab", buffering=0)
             self._file.truncate(_length_until(path.read_bytes(), resume_step))
@@ -40,13 +41,13 @@ class Log:
     def record(self, step: int, values: Values) -> None:
         """Append one line; the system has it, safe from a kill, when this returns."""
         line = json.dumps({"step": step, **values}).encode() + b"\n"
-        with _writing(self._path):
+        with writing(self._path):
             if self._file.write(line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def sync(self) -> None:
         """Flush every line to the disk, before a checkpoint that relies on them."""
-        with _writing(self._path):
+        with writing(self._path):
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -55,13 +56,12 @@ class Log:
 
 def _length_until(content: bytes, step: int | None) -> int:
     """Return the bytes of the whole lines up to and including `step`."""
-    length = 0
-    for line in content.splitlines(keepends=True):
+
+    def is_kept(line: bytes) -> bool:
         record = record_of(line)
-        if step is None or record is None or record["step"] > step:
-            break
-        length += len(line)
-    return length
+        return step is not None and record is not None and record["step"] <= step
+
+    return sum(map(len, takewhile(is_kept, content.splitlines(keepends=True))))
 
 
 class TensorBoard:
@@ -71,30 +71,21 @@ class TensorBoard:
         with suggesting_extras():
             from torch.utils.tensorboard import SummaryWriter
         self._folder = folder
-        with _writing(folder):
+        with writing(folder):
             self._writer = SummaryWriter(str(folder), purge_step=0 if resume_step is None else resume_step + 1)
 
     def record(self, step: int, values: Values) -> None:
-        with _writing(self._folder):
+        with writing(self._folder):
             for name, value in values.items():
                 self._writer.add_scalar(name, value, step)
 
     def sync(self) -> None:
-        with _writing(self._folder):
+        with writing(self._folder):
             self._writer.flush()
 
     def close(self) -> None:
-        with _writing(self._folder):
+        with writing(self._folder):
             self._writer.close()
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Raise UserError with the reason if something cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; free it or choose another place") from error
 
 
 class TrainingLog(ExitStack):
@@ -139,12 +130,12 @@ class TrainingLog(ExitStack):
 
 
 class Tracker(ABC):
-    """An experiment tracker; everything but `prepare` is called in one thread."""
+    """An experiment tracker. The constructor raises UserError, before anything is trained, for what the user can fix.
+
+    Everything else is called in one thread.
+    """
 
     package: ClassVar[str]
-
-    def prepare(self) -> None:  # noqa: B027 (most need nothing)
-        """Raise UserError, before anything is trained, for what the user can fix."""
 
     @abstractmethod
     def begin(self, run: RunFolder, settings: Mapping[str, Value], identity: str | None) -> str:
@@ -162,7 +153,7 @@ class Wandb(Tracker):
 
     package = "wandb"
 
-    def prepare(self) -> None:
+    def __init__(self) -> None:
         import wandb
 
         if os.environ.get("WANDB_MODE", "online") != "online":
@@ -201,13 +192,12 @@ class MLflow(Tracker):
         from mlflow.entities import Param
 
         self._client = mlflow.MlflowClient(None if mlflow.is_tracking_uri_set() else self.local_uri(run))
-        if identity is not None:
-            self._client.update_run(identity, status="RUNNING")
-            self._run = identity
-            return identity
-        self._run = self._client.create_run(self._experiment(), run_name=run.path.name).info.run_id
-        self._client.log_batch(self._run, params=[Param(name, str(value)) for name, value in settings.items()])
-        return self._run
+        if identity is None:
+            identity = self._client.create_run(self._experiment(), run_name=run.path.name).info.run_id
+            self._client.log_batch(identity, params=[Param(name, str(value)) for name, value in settings.items()])
+        self._client.update_run(identity, status="RUNNING")
+        self._run = identity
+        return identity
 
     @staticmethod
     def local_uri(run: RunFolder) -> str:
@@ -220,14 +210,12 @@ class MLflow(Tracker):
 
     def _experiment(self) -> str:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME", PROJECT)
-        for _ in range(2):  # another run may create it at the same time
+        try:
+            return self._client.create_experiment(name)
+        except Exception:  # it exists, or another run creates it at the same time
             if found := self._client.get_experiment_by_name(name):
                 return found.experiment_id
-            try:
-                return self._client.create_experiment(name)
-            except Exception as error:
-                reason = error
-        raise reason
+            raise
 
     def log(self, step: int, values: Values) -> None:
         from mlflow.entities import Metric
@@ -280,7 +268,6 @@ class TrackedRun:
         check_installed(name)
         self._name, self._run, self._settings = name, run, settings
         self._tracker = TRACKERS[name]()
-        self._tracker.prepare()
         self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name=f"lddr-{name}", daemon=True)
         self._scores: Values = {}

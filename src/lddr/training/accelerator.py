@@ -5,6 +5,7 @@ Nothing here has run on a GPU yet; the tests use the CPU and the meta device, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -61,10 +62,22 @@ class AsynchronousTrainer(Trainer):
     def __init__(self, config: Config, dataset: Dataset, device: torch.device, *own: Any) -> None:
         super().__init__(config, dataset, device, *own)
         self.found_inf = torch.zeros((), device=device)
-        self._taken: Step = self._plain_step
+        self._step: Step = self._plain_step
+        self._plain_steps = math.inf  # before one is recorded
 
     def step(self, batch: Batch) -> Terms:
-        return self._taken(batch)
+        """Take a step; the terms of a replayed one are valid until the next."""
+        self._plain_steps -= 1
+        if self._plain_steps >= 0:
+            return self._step(batch)
+        if self._plain_steps == -1:
+            for _, _, _, optimizer in self._trained():  # gradients of the replayed step have memory of their own
+                optimizer.zero_grad()
+            self._batch = tree_map_only(Tensor, torch.clone, batch)
+            self._terms, self._replay = self._record(lambda: self._step(self._batch))
+        torch._foreach_copy_(_tensors(self._batch), _tensors(batch))
+        self._replay()
+        return self._terms
 
     def _plain_step(self, batch: Batch) -> Terms:
         loss = self.loss(batch)
@@ -74,13 +87,7 @@ class AsynchronousTrainer(Trainer):
 
     def replay(self, warm_up: Callable[[Step], Step], record: Record) -> None:
         """Take a few more steps as they are, then record one and replay it from then on."""
-
-        def without_gradients(body: Callable[[], Terms]) -> Recorded:
-            for _, _, _, optimizer in self._trained():  # those of the replayed step have memory of their own
-                optimizer.zero_grad()
-            return record(body)
-
-        self._taken = Replayed(warm_up(self._plain_step), without_gradients)
+        self._step, self._record, self._plain_steps = warm_up(self._plain_step), record, WARM_UP
 
 
 def capture(trainer: Trainer) -> None:
@@ -159,25 +166,6 @@ class BatchesAhead(Batches):
             numbers = np.arange(first, min(first + CHUNK, len(self.dataset)))
             kept[first : first + CHUNK] = torch.from_numpy(np.ascontiguousarray(self.dataset.images(numbers)))
         return kept
-
-
-class Replayed:
-    """A step that is recorded once and replayed; its results are valid until the next call."""
-
-    def __init__(self, step: Step, record: Record) -> None:
-        self._step, self._record = step, record
-        self._taken = 0
-
-    def __call__(self, batch: Batch) -> Terms:
-        self._taken += 1
-        if self._taken <= WARM_UP:
-            return self._step(batch)
-        if self._taken == WARM_UP + 1:
-            self._batch = tree_map_only(Tensor, torch.clone, batch)
-            self._terms, self._replay = self._record(lambda: self._step(self._batch))
-        torch._foreach_copy_(_tensors(self._batch), _tensors(batch))
-        self._replay()
-        return self._terms
 
 
 def on_own_stream(step: Step) -> Step:

@@ -1,12 +1,13 @@
 """Adam in one kernel. Constructing `torch.optim.Adam` imports torch's compiler, which takes more than a second."""
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import Any
 
 import torch
 from torch import Tensor
 
-EPSILON = 1e-8
+OPTIONS: Any = {"eps": 1e-8, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
 
 
 class Adam:
@@ -45,32 +46,20 @@ class Adam:
         That is decided on the device of the parameters, so that the host does not wait for it.
         """
         going = 1 if found_inf is None else 1 - found_inf
-        gradients = {number: each.grad for number, each in enumerate(self._parameters) if each.grad is not None}
-        steps = [self._steps[number] for number in gradients]
+        moved = [each.grad is not None for each in self._parameters]
+        kept = self._parameters, self._means, self._squares, self._steps
+        parameters, means, squares, steps = (list(compress(tensors, moved)) for tensors in kept)
+        gradients: Any = [parameter.grad for parameter in parameters]
         _each(torch.ops.aten._foreach_add_, steps, going)
         if self.clip:
-            clipped = [gradient for number, gradient in gradients.items() if self._is_clipped[number]]
+            clipped = list(compress(gradients, compress(self._is_clipped, moved)))
             torch._foreach_clamp_min_(clipped, -self.clip)
             torch._foreach_clamp_max_(clipped, self.clip)
         if self.decay:
-            weights = [self._parameters[number] for number in gradients if self._is_weight[number]]
+            weights = list(compress(parameters, compress(self._is_weight, moved)))
             _each(torch.ops.aten._foreach_mul_, weights, 1 - going * (self.learning_rate * self.decay))
-        torch._fused_adam_(
-            [self._parameters[number] for number in gradients],
-            list(gradients.values()),
-            [self._means[number] for number in gradients],
-            [self._squares[number] for number in gradients],
-            [],
-            steps,
-            lr=self.learning_rate,
-            beta1=self.betas[0],
-            beta2=self.betas[1],
-            weight_decay=0.0,
-            eps=EPSILON,
-            amsgrad=False,
-            maximize=False,
-            found_inf=found_inf,
-        )
+        rates: Any = {"lr": self.learning_rate, "beta1": self.betas[0], "beta2": self.betas[1]}
+        torch._fused_adam_(parameters, gradients, means, squares, [], steps, **rates, **OPTIONS, found_inf=found_inf)
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
         """Return step counters and moments by the index of the parameter, not copied."""

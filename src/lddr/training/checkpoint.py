@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -20,8 +20,7 @@ from lddr.files import content_of, reason_of, written_whole
 Tensors = Mapping[str, Tensor]
 Facts = dict[str, Any]  # whatever JSON can hold
 
-_NAME = re.compile(r"\d{9,}\.safetensors")
-_DRAFT = re.compile(r"\..+-[0-9a-f]{8}\.safetensors")  # as `written_whole` calls it
+_DRAFTS = f".*-{'[0-9a-f]' * 8}.safetensors"  # as `written_whole` calls them
 _RENAMED = re.compile(r"^(vae\.)family\.")  # tensors of the latent in files of older versions
 _LARGEST = 4 << 30  # bytes of a file
 
@@ -71,14 +70,11 @@ def _type_and_shape(tensor: Tensor) -> str:
 def save(folder: Path, step: int, tensors: Tensors, facts: Facts) -> None:
     """Write the checkpoint of `step`, and only then remove all but it and the one before it."""
     # drafts of killed processes go first, because the room may be needed; a folder has one writer at a time
-    for path in _matching(folder, _DRAFT):
-        _remove(path)
+    _remove(folder.glob(_DRAFTS))
     save_model(folder / f"{step:09d}.safetensors", tensors, facts)
-    before = [path for path in _checkpoints(folder) if int(path.stem) < step]
     # those after `step` go as well: a run that has gone back behind them did not trust them
-    after = [path for path in _checkpoints(folder) if int(path.stem) > step]
-    for path in [*before[1:], *after, *folder.glob("*.damaged")]:
-        _remove(path)
+    kept = [path for path in _checkpoints(folder) if int(path.stem) <= step][:2]
+    _remove({*_checkpoints(folder), *folder.glob("*.damaged")} - {*kept})
 
 
 def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
@@ -146,13 +142,11 @@ def _digest(tensors: Tensors, facts: str) -> str:
 
 def _checkpoints(folder: Path) -> list[Path]:
     """Return the checkpoints of a folder, newest first."""
-    return sorted(_matching(folder, _NAME), key=lambda path: int(path.stem), reverse=True)
+    found = [path for path in folder.glob("*.safetensors") if path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem), reverse=True)
 
 
-def _matching(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
-    return [path for path in folder.glob("*") if pattern.fullmatch(path.name)]
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # an old file that cannot be removed is no reason to stop training
-        path.unlink()
+def _remove(paths: Iterable[Path]) -> None:
+    for path in list(paths):
+        with suppress(OSError):  # an old file that cannot be removed is no reason to stop training
+            path.unlink()
