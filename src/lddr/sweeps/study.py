@@ -242,16 +242,12 @@ def known_settings(model: str | None = None) -> frozenset[str]:
     return frozenset(all_settings() if model is None else settings_of(model)) | frozenset(NAMES)
 
 
-def _models(axes: Axes) -> list[str]:
-    """Return the models of a block, given by name or by latent and objective."""
-    points = product(*(axes.get(name, [None]) for name in ("model", "latent", "objective")))
-    return [models.chosen(*point) for point in points]
-
-
 def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
     """Raise UserError if a model of the block lacks one of its settings: silently ignoring it would surprise."""
+    points = product(*(merged.get(name, [None]) for name in ("model", "latent", "objective")))
+    models_of_block = [models.chosen(*point) for point in points]
     for name in axes:
-        for model in _models(merged):
+        for model in models_of_block:
             if name not in known_settings(model):
                 owners = ", ".join(other for other in models if name in known_settings(other))
                 raise UserError(f"{where} {name}: {model} has no such setting; keep it to blocks of {owners}")
