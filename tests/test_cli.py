@@ -203,10 +203,10 @@ def test_underscores_in_options_are_hyphens(monkeypatch, capsys):
 
 
 def test_ctrl_c_is_no_traceback(monkeypatch, capsys):
-    def interrupted() -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lddr.cli.data._kinds", interrupted)
+    monkeypatch.setattr("lddr.console.show", interrupted)
     with pytest.raises(SystemExit) as end:
         main(["data", "list"])
     assert end.value.code == 130

@@ -14,7 +14,7 @@ ORDER = [
     *("arrays", "statistics", "hardware", "schedules", "data", "settings", "parts", "losses", "latents"),
     *("likelihoods", "networks", "vae", "objectives", "models", "supervision"),
     *("config", "published_settings", "presets", "training", "metrics", "runs", "trained", "estimator", "selection"),
-    *("sweeps", "seeds", "report", "sharing", "explorer", "bench", "demo", "cli"),
+    *("bench", "sweeps", "seeds", "report", "sharing", "explorer", "demo", "cli"),
 ]
 
 

@@ -1,7 +1,7 @@
 """How fast is this machine? Training steps of several models; the benchmarks of developers are in benchmarks/."""
 
 from collections.abc import Callable, Sequence
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,12 @@ def run_train(steps: int | None, threads: int, out: Path | None, device: str = "
     cases = [(model, dataset) for model in MODELS for dataset in DATASETS]
     rows = []
     for model, dataset in watched(cases, "measuring"):
-        ways = [(name, is_compiled) for name in precisions for is_compiled in (False, True)[: 1 + compiled]]
         sides = {
-            f"{name}{' compiled' * is_compiled}": repeated(
-                next_step(configure(model, dataset, precision=name), device, is_compiled), steps
+            f"{name}{' compiled' * is_compiled}": next_step(
+                configure(model, dataset, precision=name), device, is_compiled, steps
             )
-            for name, is_compiled in ways
+            for name in precisions
+            for is_compiled in (False, True)[: 1 + compiled]
         }
         seconds = interleaved(sides, REPEATS)
         times = {f"{name}, ms": 1000 * value for name, value in seconds.items()}
@@ -49,27 +49,25 @@ def run_train(steps: int | None, threads: int, out: Path | None, device: str = "
         print("bf16 was left out: this processor has no instructions for it")
 
 
-def repeated(step: Callable[[], int], times: int) -> Callable[[], int]:
-    """Return a function that takes several steps, and returns how many."""
-    return lambda: sum(step() for _ in range(times))
+def next_step(config: Config, device: str = "cpu", compiled: bool = False, times: int = 1) -> Callable[[], int]:
+    """Return a function that takes the next training steps, as the loop does except for checkpoints, and counts them.
 
-
-def next_step(config: Config, device: str = "cpu", compiled: bool = False) -> Callable[[], int]:
-    """Return a function that takes the next training step, as the loop does except for checkpoints, and returns 1."""
+    It takes `times` steps whenever it is called, and returns how many these are.
+    """
     dataset = warmed(load_dataset(*config.images))
     trainer = trainer_on(torch.device(device), config, dataset)
     if compiled:
         capture(trainer)
     batches, averages, steps = batches_for(trainer, dataset), LossAverages(0, None), count()
 
-    def one_step() -> int:
-        step = next(steps)
-        averages.add(trainer.step(batches.batch(step)))
-        if trainer.checks_every_step or (step + 1) % LOG_EVERY == 0:
-            averages.read()
-        return 1
+    def take_steps() -> int:
+        for step in islice(steps, times):
+            averages.add(trainer.step(batches.batch(step)))
+            if trainer.checks_every_step or (step + 1) % LOG_EVERY == 0:
+                averages.read()
+        return times
 
-    return one_step
+    return take_steps
 
 
 def run_models(models: Sequence[str], dataset: str, preset: str, threads: int, out: Path | None) -> None:

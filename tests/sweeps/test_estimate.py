@@ -4,7 +4,8 @@ import json
 import pytest
 import torch
 
-from lddr.cli.sweeps import _print_estimate
+from lddr import bench
+from lddr.cli.sweeps import print_estimate
 from lddr.config import configure
 from lddr.data.dataset import datasets
 from lddr.data.load import why_missing
@@ -141,7 +142,7 @@ def test_datasets_that_are_not_here_are_named_and_estimated_all_the_same(tmp_pat
     found = estimate(Study("mine", runs), tmp_path, quiet=True)
     assert found.core_hours == pytest.approx(3)
     assert set(found.missing) == {"cars3d", "smallnorb"}
-    _print_estimate(found)
+    print_estimate(found)
     shown = capsys.readouterr().out
     assert "get it with: lddr data download smallnorb (263 MB)\n" in shown
     assert "mine: 3 runs; 0 finished, 0 trained and to be scored, 0 half-finished, 3 not started\n" in shown
@@ -153,7 +154,7 @@ def test_images_of_ones_own_that_are_not_here_are_unknown(tmp_path, capsys):
     found = estimate(Study("mine", [configure("dvae", path), configure("dvae", path, seed=1)]), tmp_path, quiet=True)
     assert (found.core_hours, found.unknown_runs) == (0, 2)
     assert list(found.missing) == [path]
-    _print_estimate(found)
+    print_estimate(found)
     assert "not counted: 2 runs on images that are not here\n" in capsys.readouterr().out
 
 
@@ -167,15 +168,22 @@ def test_drawn_datasets_are_always_here(name, no_data):
     [tiny("vae"), tiny("factor-dvae", discriminator_width=8, supervision="masked", labels=20, num_latents=2)],
 )
 def test_steps_are_timed_on_one_thread(config, monkeypatch):
-    seen = []
-    taken = estimate_module._timed_steps
+    threads, now = [], [0.0]
+    seconds = iter([9.0, 8.0, 3.0, 1.0, 2.0])  # the first two are not counted
+    real = bench.next_step
 
-    def watched(*arguments):
-        for seconds in taken(*arguments):
-            seen.append((seconds, torch.get_num_threads()))
-            yield seconds
+    def watched(config):
+        step = real(config)
 
-    monkeypatch.setattr(estimate_module, "_timed_steps", watched)
+        def one_step():
+            threads.append(torch.get_num_threads())
+            now[0] += next(seconds)
+            return step()
+
+        return one_step
+
+    monkeypatch.setattr(bench, "next_step", watched)
+    monkeypatch.setattr(estimate_module, "process_time", lambda: now[0])
     monkeypatch.setattr(estimate_module, "TIMED_SECONDS", 0.0)
     torch.set_num_threads(2)
     try:
@@ -183,20 +191,22 @@ def test_steps_are_timed_on_one_thread(config, monkeypatch):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
-    assert len(seen) == 2 + 3
-    assert {threads for _, threads in seen} == {1}
-    assert found == sorted(seconds for seconds, _ in seen[2:])[1]
+    assert threads == [1] * (2 + 3)
+    assert found == 2.0
 
 
 def test_the_clock_does_not_run_while_a_dataset_draws_its_tables(monkeypatch):
     """The sprites of dSprites take many times as long as the step that first asks for them."""
     drawn_sprites.cache_clear()
     missing = []
+    real, clock = bench.next_step, itertools.count()
 
-    def counted(*_):
+    def counted(config):
+        step = real(config)
         missing.append(int((~drawn_sprites()._is_drawn).sum()))
-        yield from itertools.repeat(1.0)
+        return step
 
-    monkeypatch.setattr(estimate_module, "_timed_steps", counted)
+    monkeypatch.setattr(bench, "next_step", counted)
+    monkeypatch.setattr(estimate_module, "process_time", lambda: float(next(clock)))
     assert seconds_per_step(tiny("vae", dataset="dsprites", resolution=32), 1) == 1.0
     assert missing[0] < len(drawn_sprites()._is_drawn) / 20  # orientation 39 is never drawn: it is 0

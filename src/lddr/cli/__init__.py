@@ -1,4 +1,4 @@
-"""The `lddr` command: it only parses and dispatches; each command imports its dependencies when it runs."""
+"""The `lddr` command: it only parses and dispatches; each command imports heavy dependencies when it runs."""
 
 import os
 import sys

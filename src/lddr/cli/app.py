@@ -1,16 +1,15 @@
 """The command tree: how commands are listed, explained and refused, and the options that several of them share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lddr.console import counted
 from lddr.errors import UserError, hint
-
-if TYPE_CHECKING:
-    from lddr.runs.index import Run
+from lddr.runs.index import Run, gather
+from lddr.runs.tables import matching, parse_condition
 
 RENAMED = {"--only": "--where", "--scale": "--preset", "--root": "a FOLDER after the other arguments"}
 SYNONYMS = {  # what users of other libraries type → an option of ours
@@ -69,15 +68,14 @@ class Commands(click.Group):
     """Commands in the order of the help; an unknown one is answered with the nearest."""
 
     command_class = Command
-    group_class = type
     order: Sequence[str] = ()
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.commands, key=lambda name: self.order.index(name) if name in self.order else 0)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        found = [(name, self.commands[name]) for name in self.list_commands(ctx)]
-        write_sections(formatter, {"Commands": [(name, summary(command)) for name, command in found]})
+        helps = {name: self.commands[name].help or "" for name in self.list_commands(ctx)}
+        write_sections(formatter, {"Commands": [(name, text.partition("\n")[0]) for name, text in helps.items()]})
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -85,13 +83,10 @@ class Commands(click.Group):
             if (ctx.command_path, name) == ("lddr runs", "show"):
                 raise UserError("lddr runs show is now lddr show")
             known = self.list_commands(ctx)
-            raise UserError(f"{ctx.command_path} has no command {name!r}; {hint(name, known)}{_one_of(known)}")
+            raise UserError(
+                f"{ctx.command_path} has no command {name!r}; {hint(name, known)}There are: {', '.join(known)}"
+            )
         return super().resolve_command(ctx, args)
-
-
-def summary(command: click.Command) -> str:
-    """Return the first line of a command's help."""
-    return (command.help or "").partition("\n")[0]
 
 
 def every_command(commands: click.Group | None = None, before: str = "lddr") -> Iterator[tuple[str, click.Command]]:
@@ -103,10 +98,6 @@ def every_command(commands: click.Group | None = None, before: str = "lddr") -> 
             yield from every_command(command, f"{before} {name}")
         else:
             yield f"{before} {name}", command
-
-
-def _one_of(names: Sequence[str]) -> str:
-    return f"There are: {', '.join(names)}"
 
 
 def sentence(error: click.UsageError) -> str:
@@ -130,7 +121,7 @@ def sentence(error: click.UsageError) -> str:
     if isinstance(error, click.BadOptionUsage):
         return f"{error.option_name} needs a value"
     if error.ctx and isinstance(error.ctx.command, Commands):
-        return f"{name} needs a command. {_one_of(error.ctx.command.list_commands(error.ctx))}"
+        return f"{name} needs a command. There are: {', '.join(error.ctx.command.list_commands(error.ctx))}"
     return f"{name}: {error.message[:1].lower()}{error.message[1:].rstrip('.')}; {more}"
 
 
@@ -170,7 +161,7 @@ def flag(name: str, help: str, **given: Any) -> Callable:  # noqa: A002
     return option(name, is_flag=True, help=help, **given)
 
 
-def choice(*names: str) -> Any:
+def one_of(*names: str) -> Any:
     """Return the type and the metavar of an option with these values."""
     return {"type": click.Choice(names), "metavar": f"{{{','.join(names)}}}"}
 
@@ -217,15 +208,20 @@ checkpoint_seconds = option("--checkpoint-seconds", type=float, default=30.0, he
 markdown = flag("--markdown", "Print it as Markdown.")
 
 
+def print_markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> None:
+    """Print a table in Markdown; columns of numbers are aligned to the right."""
+    ruler = ["---:" if heading in numbers else "---" for heading in headings]
+    for row in (headings, ruler, *rows):
+        print(f"| {' | '.join(row)}".rstrip() + " |")
+
+
 def listed(words: str | None) -> list[str]:
     """Split a comma-separated list."""
     return [word.strip() for word in (words or "").split(",") if word.strip()]
 
 
-def runs_in(folders: Sequence[Path]) -> "list[Run]":
+def runs_in(folders: Sequence[Path]) -> list[Run]:
     """Return the runs below some folders; raise an error if there is none."""
-    from lddr.runs.index import gather
-
     is_default = list(folders) == [Path("runs")] and not Path("runs").is_dir()
     found = [] if is_default else gather(folders)
     if not found:
@@ -234,10 +230,8 @@ def runs_in(folders: Sequence[Path]) -> "list[Run]":
     return found
 
 
-def chosen_runs(folders: Sequence[Path], where: Sequence[str]) -> "list[Run]":
+def chosen_runs(folders: Sequence[Path], where: Sequence[str]) -> list[Run]:
     """Return the runs below some folders that meet all conditions; raise an error if there is none."""
-    from lddr.runs.tables import matching
-
     found = runs_in(folders)
     chosen = matching(found, where)
     if not chosen:
@@ -245,10 +239,8 @@ def chosen_runs(folders: Sequence[Path], where: Sequence[str]) -> "list[Run]":
     return chosen
 
 
-def nothing_matched(runs: "Sequence[Run]", where: Sequence[str]) -> str:
+def nothing_matched(runs: Sequence[Run], where: Sequence[str]) -> str:
     """Return which condition no run meets, and the nearest value that some run has."""
-    from lddr.runs.tables import matching, parse_condition
-
     for text in where:
         if not matching(runs, [text]):
             condition = parse_condition(text)

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lddr.cli.app import DATASET, argument, choice, flag, group, markdown, option, out_file
+from lddr import console
+from lddr.cli.app import DATASET, argument, flag, group, markdown, one_of, option, out_file, print_markdown
 from lddr.console import counted
 from lddr.data import FITS
 from lddr.errors import UserError
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from lddr.data.official import Official
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp")
-HEADINGS = ("name", "images", "shape", "factors", "from")
 
 data = group("data", "List, show, download and verify datasets.")
 names = argument("names", "NAME...", nargs=-1, help="Datasets from `lddr data list`.")
@@ -21,43 +21,25 @@ names = argument("names", "NAME...", nargs=-1, help="Datasets from `lddr data li
 
 @data.command(name="list")
 @markdown
-def list_(markdown: bool) -> None:
+def list_datasets(markdown: bool) -> None:
     """List the datasets with their sizes and factors, and whether they are here."""
-    from rich.console import Console
-
-    from lddr.console import table
-
-    if markdown:
-        print(markdown_table())
-        return
-    shown = table(*HEADINGS, "here")
-    shown.columns[1].justify = "right"
-    for kind in _kinds():
-        shown.add_row(*_facts(kind), _here(kind))
-    Console().print(shown)
-    Console().print("\nYour own images: give the path of a folder, .npz or .npy file instead of a name.", style="dim")
-
-
-def markdown_table() -> str:
-    """Return the same table for the README, without anything that depends on this machine."""
-    rows = [
-        HEADINGS,
-        ("---", "---:", "---", "---", "---"),
-        *((f"`{name}`", *rest) for name, *rest in map(_facts, _kinds())),
-    ]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _kinds() -> list[type["Dataset"]]:
-    """Return the datasets, those that need no files first."""
     from lddr.data.dataset import datasets
 
-    return sorted((datasets[name] for name in datasets), key=lambda kind: (kind.needs_files, kind.name))
-
-
-def _facts(kind: type["Dataset"]) -> tuple[str, ...]:
-    shape = "x".join(map(str, kind.image_shape))
-    return kind.name, f"{kind.space.size:,}", shape, str(kind.space), kind.origin
+    headings = ("name", "images", "shape", "factors", "from")
+    kinds = sorted((datasets[name] for name in datasets), key=lambda kind: (kind.needs_files, kind.name))
+    facts = [
+        (kind.name, f"{kind.space.size:,}", "x".join(map(str, kind.image_shape)), str(kind.space), kind.origin)
+        for kind in kinds
+    ]
+    if markdown:  # without anything that depends on this machine
+        print_markdown(headings, [(f"`{name}`", *rest) for name, *rest in facts], numbers=["images"])
+        return
+    table = console.table(*headings, "here")
+    table.columns[1].justify = "right"
+    for kind, row in zip(kinds, facts, strict=True):
+        table.add_row(*row, _here(kind))
+    console.show(table)
+    console.show("\nYour own images: give the path of a folder, .npz or .npy file instead of a name.", style="dim")
 
 
 def _here(kind: type["Dataset"]) -> str:
@@ -74,7 +56,7 @@ def _here(kind: type["Dataset"]) -> str:
 @out_file("Where to write the picture.  [default: NAME.png]")
 @option("--seed", type=int, default=0, help="Which random images to show.")
 @option("--resolution", metavar="PIXELS", help="Pixels per side, or HEIGHTxWIDTH such as 48x96.")
-@option("--fit", **choice(*FITS), default=FITS[0], help="How your own pictures get another aspect ratio.")
+@option("--fit", **one_of(*FITS), default=FITS[0], help="How your own pictures get another aspect ratio.")
 @option(
     "--background",
     metavar="COLOUR",
@@ -133,18 +115,14 @@ def download(names: tuple[str, ...], mirror: str | None) -> None:
 @names
 def verify(names: tuple[str, ...]) -> None:
     """Check official files: checksums, that they can be read, and dSprites against its drawing."""
-    from rich.console import Console
-
-    from lddr.console import table
-
     wrong: dict[str, None] = {}
-    shown = table("dataset", "file", "verdict")
+    table = console.table("dataset", "file", "verdict")
     for kind in _official(names):
         for finding in kind.verify():
-            shown.add_row(kind.name, str(finding.path), f"{'ok, ' * finding.is_right}{finding.words}")
+            table.add_row(kind.name, str(finding.path), f"{'ok, ' * finding.is_right}{finding.words}")
             if not finding.is_right:
                 wrong[kind.name] = None
-    Console().print(shown)
+    console.show(table)
     if wrong:
         raise UserError(f"remove what is wrong and get it again with: lddr data download {' '.join(wrong)}")
 
@@ -155,7 +133,6 @@ def clean(yes: bool) -> None:
     """Remove cached conversions of datasets, which are made again when needed."""
     from rich.filesize import decimal
 
-    from lddr.console import say
     from lddr.data.array_files import conversions
 
     there = {path: path.stat().st_size for path in conversions()}
@@ -168,7 +145,7 @@ def clean(yes: bool) -> None:
             path.unlink(missing_ok=True)
         print("removed")
     else:
-        say("nothing was removed")
+        console.say("nothing was removed")
 
 
 def _agrees(question: str) -> bool:

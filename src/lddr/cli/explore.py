@@ -1,18 +1,16 @@
 """`lddr explore`."""
 
 import os
+import threading
+import webbrowser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lddr.cli.app import FILE, app, argument, device, flag, option
 from lddr.console import say
 from lddr.errors import UserError, check_installed
-
-if TYPE_CHECKING:
-    from socket import socket
-
-    from starlette.types import ASGIApp
+from lddr.hardware import chosen_device
+from lddr.runs.folder import PRETRAINED, located
 
 PASSWORD = "LDDR_PASSWORD"
 
@@ -41,25 +39,26 @@ def explore(
     open_browser: bool,
 ) -> None:
     """Explore trained models in the browser."""
-    from lddr.explorer.guard import is_loopback, listening, names_of
-    from lddr.explorer.server import create_app
+    from lddr.explorer.guard import is_loopback, listening, names_of, url
+    from lddr.explorer.server import create_app, server
 
     check_installed("torch", "safetensors")  # the page opens models later, in another process
     root = _root(folder, pretrained)
     if device != "auto":  # "auto" is always available, and importing torch takes seconds
-        from lddr.hardware import chosen_device
-
         chosen_device(device)
     secret, is_local = os.environ.get(PASSWORD) if password is None else password, is_loopback(host)
     if not is_local:
         say(network_warning(host, secret is not None))
     with listening(host, port) as place, suppress(KeyboardInterrupt):  # Ctrl-C is the usual way to stop
-        _serve(create_app(root, secret, names_of(host), not is_local, device), host, place, open_browser)
+        application = create_app(root, secret, names_of(host), not is_local, device)
+        address = url(host, place.getsockname()[1])
+        print(f"the explorer is at {address} (stop it with Ctrl-C)", flush=True)
+        if open_browser:  # the socket listens already, so the browser's request waits until the server is ready
+            threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
+        server(application).run(sockets=[place])
 
 
 def _root(folder: Path | None, pretrained: bool) -> Path:
-    from lddr.runs.folder import PRETRAINED, located
-
     if pretrained and folder is not None:
         raise UserError("give a folder or --pretrained, not both")
     root = PRETRAINED if pretrained else located(folder or Path("runs"))
@@ -67,20 +66,6 @@ def _root(folder: Path | None, pretrained: bool) -> Path:
         others = "explore the models that ship with lddr: lddr explore --pretrained"
         raise UserError(f"there is no folder {root}; give one that holds runs, or {others}")
     return root
-
-
-def _serve(application: "ASGIApp", host: str, place: "socket", open_browser: bool) -> None:
-    import threading
-    import webbrowser
-
-    from lddr.explorer.guard import url
-    from lddr.explorer.server import server
-
-    address = url(host, place.getsockname()[1])
-    print(f"the explorer is at {address} (stop it with Ctrl-C)", flush=True)
-    if open_browser:  # the socket listens already, so the browser's request waits until the server is ready
-        threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
-    server(application).run(sockets=[place])
 
 
 def network_warning(host: str, has_password: bool) -> str:

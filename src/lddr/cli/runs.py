@@ -1,9 +1,12 @@
 """`lddr runs`, `lddr show`, `lddr compare`, `lddr report` and `lddr push`."""
 
+import csv
+import json
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lddr import console
 from lddr.cli.app import (
@@ -22,16 +25,17 @@ from lddr.cli.app import (
     where,
     where_to_look,
 )
+from lddr.config import configure
 from lddr.console import counted
 from lddr.errors import UserError, check_installed
-
-if TYPE_CHECKING:
-    from lddr.runs.index import Run, Value
+from lddr.runs.folder import RunFolder
+from lddr.runs.index import Run, Value, code_rows, find_run, flat_settings, gather
+from lddr.runs.tables import check_columns, harmless, known_columns, matching, ordered, print_runs, shown
 
 runs = group("runs", "List runs with their settings and scores, or compare two of them.")
 
 
-@runs.command(name="ls")
+@runs.command()
 @folders()
 @where
 @option(
@@ -48,7 +52,7 @@ runs = group("runs", "List runs with their settings and scores, or compare two o
 @option("--limit", type=int, help="List at most this many runs.")
 @flag("--json", "Print JSON: every digit, and all columns unless --columns names some.")
 @flag("--csv", "Print CSV, likewise.")
-def list_(
+def ls(
     folders: tuple[Path, ...],
     where: tuple[str, ...],
     sort: str | None,
@@ -59,25 +63,23 @@ def list_(
     csv: bool,
 ) -> None:
     """List runs with their settings and scores."""
-    from lddr.runs.index import gather
-    from lddr.runs.tables import check_columns, known_columns, matching, ordered, print_runs
-
     if limit is not None and limit < 1:
         raise UserError(f"--limit must be at least 1, not {limit}")
     found = gather(folders) if json or csv else runs_in(folders)  # for other programs, none is an empty list
     names = listed(columns)
     if found:
         check_columns(names, found)
-    chosen = ordered(matching(found, where), sort, reverse)
-    kept = chosen[:limit]
+    kept = ordered(matching(found, where), sort, reverse)[:limit]
     if json or csv:
         _print_plain(kept, names or known_columns(kept), as_json=json)
+    elif kept:
+        print_runs(kept, names, sort and sort.lstrip("+-"))
+        if len(kept) < len(found):
+            console.say(f"{len(kept)} of {counted(len(found), 'run')}")
+        for run in islice((run for run in kept if run.state == "broken"), 10):
+            console.say(f"{run.folder} is broken: {run.reason}")
     else:
-        if kept:
-            print_runs(kept, names, sort and sort.lstrip("+-"))
-            _print_notes(found, kept)
-        else:
-            console.say(nothing_matched(found, where))
+        console.say(nothing_matched(found, where))
 
 
 @runs.command()
@@ -86,9 +88,6 @@ def list_(
 @where_to_look
 def diff(first: str, second: str, folder: Path) -> None:
     """Print the settings and scores in which two runs differ."""
-    from lddr.runs.index import find_run
-    from lddr.runs.tables import known_columns, shown
-
     one, other = find_run(first, folder), find_run(second, folder)
     columns = [name for name in known_columns([one, other]) if name not in ("run", "name", "folder")]
     names = [name for name in columns if one.value(name) != other.value(name)]
@@ -109,8 +108,6 @@ def diff(first: str, second: str, folder: Path) -> None:
 @out_folder(None, "The folder for the page and its figures.  [default: RUN/card, or card/NAME]")
 def show(run: str, folder: Path, out: Path | None) -> None:
     """Print the settings and scores of a run, and write its page."""
-    from lddr.runs.index import find_run
-
     found = find_run(run, folder)
     _print_run(found)
     check_installed("torch", "safetensors")
@@ -128,8 +125,6 @@ def show(run: str, folder: Path, out: Path | None) -> None:
 def compare(names: tuple[str, ...], out: Path) -> None:
     """Write a page that compares models side by side."""
     from lddr.report.pages import write_comparison
-    from lddr.runs.folder import RunFolder
-    from lddr.runs.index import find_run
 
     check_installed("torch", "safetensors")
     root = Path("runs")
@@ -159,47 +154,23 @@ def report(folders: tuple[Path, ...], where: tuple[str, ...], out: Path) -> None
 @argument("run", "RUN", help=RUN_HELP)
 @argument("repository", "OWNER/NAME", help="The repository, which is created if need be.")
 @where_to_look
-@flag("--private", "Make a repository that is created private.")
+@flag("--private", "Make a repository that is created private.", default=None)
 @option("--revision", metavar="NAME", help="A branch other than main.")
 @option("--license", metavar="NAME", help="The licence for the model card, such as mit.")
 @option("--samples", type=int, default=0, help="Upload this many images of the training set, too; at most 64.")
-def push(
-    run: str,
-    repository: str,
-    folder: Path,
-    private: bool,
-    revision: str | None,
-    license: str | None,  # noqa: A002 (the Hub's word)
-    samples: int,
-) -> None:
+def push(run: str, repository: str, folder: Path, **options: Any) -> None:
     """Upload a trained model to the Hugging Face Hub.
 
     Without --samples, images of your own are not uploaded, and those who open the model start from none. It needs a
     login (hf auth login) or HF_TOKEN. In Python, lddr.Trained.from_pretrained("OWNER/NAME") downloads it.
     """
-    from lddr.runs.index import find_run
     from lddr.trained import Trained
 
-    trained = Trained.load(find_run(run, folder).folder)
-    print(trained.push_to_hub(repository, private or None, revision=revision, license=license, samples=samples))
+    print(Trained.load(find_run(run, folder).folder).push_to_hub(repository, **options))
 
 
-def _print_notes(found: "Sequence[Run]", kept: "Sequence[Run]") -> None:
-    """Print how many runs are not listed, and why some are broken."""
-    if len(kept) < len(found):
-        console.say(f"{len(kept)} of {counted(len(found), 'run')}")
-    for run in islice((run for run in kept if run.state == "broken"), 10):
-        console.say(f"{run.folder} is broken: {run.reason}")
-
-
-def _print_plain(found: "Sequence[Run]", columns: Sequence[str], as_json: bool) -> None:
+def _print_plain(found: Sequence[Run], columns: Sequence[str], as_json: bool) -> None:
     """Print every digit, for other programs."""
-    import csv
-    import json
-    import sys
-
-    from lddr.runs.tables import harmless
-
     rows = [{column: run.value(column) for column in columns} for run in found]
     if as_json:
         print(json.dumps(rows, indent=1))
@@ -209,32 +180,32 @@ def _print_plain(found: "Sequence[Run]", columns: Sequence[str], as_json: bool) 
     writer.writerows({column: harmless(value) for column, value in row.items()} for row in rows)
 
 
-def _print_run(run: "Run") -> None:
+def _print_run(run: Run) -> None:
     """Print the state of a run, the settings that are not the defaults, and the scores."""
-    from lddr.runs.index import code_rows
-
+    state: str = run.state
+    if state == "broken":
+        state = f"broken: {run.reason}"
+    if state == "training":
+        state = f"not finished: step {run.files.last_step} of {run.value('steps')} or later"
+    sections: dict[str, Mapping[str, Value]] = {
+        "": {"folder": str(run.folder), "state": state, "dataset": run.value("dataset")},
+        "settings that differ from the defaults": _unusual(run) or {"none": ""},
+        "scores": run.scores or {"none": "yet; get them with: lddr evaluate"},
+        "codes used by each latent": code_rows(run),
+        "undefined scores": run.files.undefined,
+    }
     table = console.table("", run.name)
-    _add_rows(table, {"folder": str(run.folder), "state": _state(run), "dataset": run.value("dataset")})
-    _add_section(table, "settings that differ from the defaults", _unusual(run) or {"none": ""})
-    _add_section(table, "scores", run.scores or {"none": "yet; get them with: lddr evaluate"})
-    _add_section(table, "codes used by each latent", code_rows(run))
-    _add_section(table, "undefined scores", run.files.undefined)
+    for title, values in sections.items():
+        if title and values:
+            table.add_row()
+            table.add_row(title, style="bold")
+        for name, value in values.items():
+            table.add_row(name, shown(value))
     console.show(table)
 
 
-def _state(run: "Run") -> str:
-    if run.state == "broken":
-        return f"broken: {run.reason}"
-    if run.state == "training":
-        return f"not finished: step {run.files.last_step} of {run.value('steps')} or later"
-    return run.state
-
-
-def _unusual(run: "Run") -> "dict[str, Value]":
+def _unusual(run: Run) -> dict[str, Value]:
     """Return the settings that are not the paper's; all of them if this version does not know the model."""
-    from lddr.config import configure
-    from lddr.runs.index import flat_settings
-
     try:
         usual = flat_settings(configure(str(run.value("model")), str(run.value("dataset"))).as_dict())
     except UserError:
@@ -245,17 +216,3 @@ def _unusual(run: "Run") -> "dict[str, Value]":
         for name, value in run.settings.items()
         if name == "model" or (name not in identity and (name not in usual or usual[name] != value))
     }
-
-
-def _add_section(table: Any, title: str, values: "Mapping[str, Value]") -> None:
-    if values:
-        table.add_row()
-        table.add_row(title, style="bold")
-        _add_rows(table, values)
-
-
-def _add_rows(table: Any, values: "Mapping[str, Value]") -> None:
-    from lddr.runs.tables import shown
-
-    for name, value in values.items():
-        table.add_row(name, shown(value))

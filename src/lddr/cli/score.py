@@ -5,8 +5,29 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lddr.cli.app import FILE, app, argument, choice, device, flag, folders, listed, markdown, option, out_file, runs_in
+from lddr import console
+from lddr.cli.app import (
+    FILE,
+    app,
+    argument,
+    device,
+    flag,
+    folders,
+    listed,
+    markdown,
+    one_of,
+    option,
+    out_file,
+    print_markdown,
+    runs_in,
+)
+from lddr.console import counted
 from lddr.errors import UserError
+from lddr.files import check_writable, write_json
+from lddr.hardware import chosen_device
+from lddr.runs.folder import located
+from lddr.runs.index import finished_runs, read_run
+from lddr.runs.tables import default_columns, known_scores, print_runs
 
 if TYPE_CHECKING:
     from lddr.metrics.evaluate import Entries
@@ -16,24 +37,23 @@ SIDE_BY_SIDE = 3  # at most this many runs are columns of one table; more are li
 
 @app.command(name="metrics")
 @markdown
-def metrics_(markdown: bool) -> None:
+def list_metrics(markdown: bool) -> None:
     """List the metrics with what they need and their published settings."""
-    from rich.console import Console
+    from rich.text import Text
 
-    from lddr.console import table
     from lddr.metrics.metric import metric_descriptions
 
+    found = metric_descriptions()
     if markdown:
-        rows = [("name", "needs", "what it is", "settings"), ("---",) * 4]
-        rows += [(f"`{row[0]}`", row[1], row[2].replace("|", "\\|"), row[3]) for row in metric_descriptions()]
-        print("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        rows = [(f"`{name}`", needs, about.replace("|", "\\|"), settings) for name, needs, about, settings in found]
+        print_markdown(("name", "needs", "what it is", "settings"), rows)
         return
-    shown = table("name", "needs", "what it is, and its settings")
-    for column in shown.columns[:2]:
+    table = console.table("name", "needs", "what it is, and its settings")
+    for column in table.columns[:2]:
         column.no_wrap = True
-    for name, needs, about, settings in metric_descriptions():
-        shown.add_row(name, needs, f"{about}\n[dim]{settings}[/]")
-    Console().print(shown)
+    for name, needs, about, settings in found:
+        table.add_row(name, needs, Text.assemble(f"{about}\n", (settings, "dim")))
+    console.show(table)
 
 
 def metric_options(seed: str) -> Callable:
@@ -47,7 +67,7 @@ def metric_options(seed: str) -> Callable:
         ),
         option(
             "--dci",
-            **choice("published", "fast"),
+            **one_of("published", "fast"),
             default="published",
             help="DCI's gradient boosting: the published one, or one on pre-sorted codes, nine times as fast.",
         ),
@@ -84,13 +104,13 @@ def metric_options(seed: str) -> Callable:
 @metric_options("which images are sampled")
 @option(
     "--gap",
-    **choice("paper", "authors"),
+    **one_of("paper", "authors"),
     default="paper",
     help="The straight-through gap of the ELBO, or of the training loss as in the authors' code.",
 )
 @option(
     "--distribution",
-    **choice("uniform", "training"),
+    **one_of("uniform", "training"),
     default="uniform",
     help="Sample images uniformly, or with the correlations that the runs were trained on (--correlate).",
 )
@@ -112,14 +132,9 @@ def evaluate(
     The scores are written to scores.json of each run. Existing ones with the same settings are reused. If some runs
     cannot be scored, the others are, and the exit code is 1.
     """
-    from lddr.console import counted, say
-    from lddr.hardware import chosen_device
     from lddr.metrics.evaluate import Options
     from lddr.metrics.metric import choose_metrics, parallel_jobs, parse_metric_settings
     from lddr.runs.evaluate import evaluate_run
-    from lddr.runs.folder import located
-    from lddr.runs.index import finished_runs, read_run
-    from lddr.runs.tables import default_columns, known_scores, print_runs
 
     metrics = metric_names(metrics, folders)
     changes = (
@@ -145,7 +160,7 @@ def evaluate(
             except UserError as error:
                 if len(runs) == 1:
                     raise
-                say(str(error))
+                console.say(str(error))
             else:
                 found[folder] = {name: scores["metrics"][name] for name in map(stored_name, wanted)}
     if len(found) > SIDE_BY_SIDE:
@@ -157,7 +172,7 @@ def evaluate(
     if found:
         print(f"kept in scores.json of {'the run' if len(found) == 1 else 'each run'}")
     if failed := len(runs) - len(found):
-        say(f"{failed} of {counted(len(runs), 'run')} could not be scored, for the reasons above")
+        console.say(f"{failed} of {counted(len(runs), 'run')} could not be scored, for the reasons above")
         sys.exit(1)
 
 
@@ -175,7 +190,6 @@ def score(
     """
     import warnings
 
-    from lddr.files import check_writable, write_json
     from lddr.metrics.evaluate import read_codes, score_codes
     from lddr.metrics.metric import FewSamplesWarning, parse_metric_settings
 
@@ -209,38 +223,26 @@ def metric_names(given: str, paths: Sequence[Path]) -> str:
 
 def _show(found: Mapping[str, "Entries"], metrics: str) -> None:
     """Print a row per metric and a column per run, then why scores are missing, and the remaining notes."""
-    from rich.console import Console
-    from rich.text import Text
-
-    from lddr.console import table
     from lddr.metrics.evaluate import score_text
     from lddr.metrics.metric import metrics as known
 
-    shown = table("metric")
-    for name in found:
-        shown.add_column(Text(name), justify="right", overflow="fold")
+    table = console.table("metric", numbers=found)
     notes: dict[str, dict[str, None]] = {}  # note → the metrics it applies to
     left_out: dict[str, str] = {}
     for metric in next(iter(found.values())):
         entries = [by_metric[metric] for by_metric in found.values()]
-        shown.add_row(metric, *map(score_text, entries))
+        table.add_row(metric, *map(score_text, entries))
         for entry in entries:
             left_out |= entry.get("factors_left_out", {})
-            for note in _notes(entry):
-                notes.setdefault(note, {})[metric] = None
-    console = Console()
-    console.print(shown)
+            for part in (entry, entry.get("bootstrap", {})):  # why a score or its interval is missing, and caveats
+                for note in (part[key] for key in ("reason", "scored_on", "warning") if key in part):
+                    notes.setdefault(note, {})[metric] = None
+    console.show(table)
     lines = [f"{', '.join(names)}: {note}" for note, names in notes.items()]
     lines += [f"left out, {name} is {why}" for name, why in left_out.items()]
     if metrics == "quick":
         shown_names = {name.partition("@")[0] for name in next(iter(found.values()))}
         others = ", ".join(name for name in known if name not in shown_names)
         lines += [f"slower ones, by name or with --metrics all: {others}"]
-    for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _notes(entry: Mapping[str, Any]) -> list[str]:
-    """Return why a score or its interval is missing, and the caveats of an entry."""
-    places = entry, entry.get("bootstrap", {})
-    return [place[key] for place in places for key in ("reason", "scored_on", "warning") if key in place]
+    if lines:
+        print(*lines, sep="\n")

@@ -1,5 +1,6 @@
 """`lddr select`."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,10 @@ from lddr.cli.app import Command, app, chosen_runs, device, flag, folders, liste
 from lddr.console import counted
 from lddr.errors import UserError
 from lddr.files import write_json
+from lddr.runs.index import Run
+from lddr.runs.tables import check_columns, shown
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from lddr.runs.index import Run
     from lddr.selection.ranking import Correlation, Selected, Selection, SelectorReport
 
 SHOWN = 10  # lines of the ranking that are printed
@@ -83,10 +83,9 @@ def select(
         print(selection.chosen)
 
 
-def _metrics(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
+def _metrics(runs: Sequence[Run], given: Sequence[str]) -> list[str]:
     """Return the scores to compare with: those that need ground truth and that some run has."""
     from lddr.metrics.metric import metrics
-    from lddr.runs.tables import check_columns
 
     if not runs:
         raise UserError("there are no finished runs to report on; give the folder that holds them")
@@ -99,8 +98,6 @@ def _metrics(runs: "Sequence[Run]", given: Sequence[str]) -> list[str]:
 
 def _print_selection(selection: "Selection", path: Path) -> None:
     """Print the top of the ranking, the excluded runs and the output path on stderr; stdout is for the choice."""
-    from lddr.runs.tables import shown
-
     table = console.table("rank", selection.selector, "run")
     for place in selection.ranking[:SHOWN]:
         table.add_row(str(place.rank), shown(place.value), Path(place.run).name)
@@ -117,8 +114,6 @@ def _print_selection(selection: "Selection", path: Path) -> None:
 def _print_reports(
     reports: "Sequence[SelectorReport]", metrics: Sequence[str], path: Path, as_json: bool, quiet: bool
 ) -> None:
-    import json
-
     content = [report.as_dict() for report in reports]
     write_json(path, content)
     if as_json:
@@ -133,33 +128,25 @@ def _print_reports(
 def _print_report(found: "SelectorReport", metrics: Sequence[str]) -> None:
     """Print two tables, split to fit the terminal: rank correlations with intervals, and the chosen models' scores."""
     console.show(f"\n{found.title}, {counted(found.runs, 'run')}", style="bold")
+    correlations = {(entry.selector, entry.metric): entry for entry in found.correlations}
+    choices = {(entry.selector, entry.metric): entry for entry in found.choices}
+    fullest = {entry.metric: entry for entry in sorted(found.choices, key=lambda entry: entry.runs)}
     at_once = max(1, (console.width() - NAME_WIDTH) // CELL_WIDTH)
     for first in range(0, len(metrics), at_once):
         part = metrics[first : first + at_once]
-        console.show(_correlation_table(found, part))
-        console.show(_choice_table(found, part))
+        table = console.table(f"{'rank correlation':{NAME_WIDTH - 2}}", numbers=part)
+        for name in dict.fromkeys(selector for selector, _ in correlations):
+            table.add_row(name, *(_interval(correlations[name, metric]) for metric in part))
+        console.show(table)
+        table = console.table(f"{'score of choice':{NAME_WIDTH - 2}}", numbers=part)
+        for name in dict.fromkeys(selector for selector, _ in choices):
+            table.add_row(name, *(_score(choices.get((name, metric)), "selected") for metric in part))
+        for name in ("random", "median", "best"):
+            table.add_row(f"({name})", *(_score(fullest.get(metric), name) for metric in part), style="dim")
+        console.show(table)
     for name, reasons in found.left_out.items():
         for reason, count in reasons.items():
             console.show(f"{name}: {count} of {found.runs} left out, the first {reason}", style="dim")
-
-
-def _correlation_table(found: "SelectorReport", metrics: Sequence[str]) -> "Table":
-    entries = {(entry.selector, entry.metric): entry for entry in found.correlations}
-    table = console.table(f"{'rank correlation':{NAME_WIDTH - 2}}", numbers=metrics)
-    for name in dict.fromkeys(entry.selector for entry in found.correlations):
-        table.add_row(name, *(_interval(entries[name, metric]) for metric in metrics))
-    return table
-
-
-def _choice_table(found: "SelectorReport", metrics: Sequence[str]) -> "Table":
-    entries = {(entry.selector, entry.metric): entry for entry in found.choices}
-    table = console.table(f"{'score of choice':{NAME_WIDTH - 2}}", numbers=metrics)
-    for name in dict.fromkeys(entry.selector for entry in found.choices):
-        table.add_row(name, *(_score(entries.get((name, metric)), "selected") for metric in metrics))
-    fullest = {entry.metric: entry for entry in sorted(found.choices, key=lambda entry: entry.runs)}
-    for name in ("random", "median", "best"):
-        table.add_row(f"({name})", *(_score(fullest.get(metric), name) for metric in metrics), style="dim")
-    return table
 
 
 def _interval(entry: "Correlation") -> str:

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lddr import console
 from lddr.cli.app import (
@@ -10,8 +10,8 @@ from lddr.cli.app import (
     app,
     argument,
     checkpoint_seconds,
-    choice,
     flag,
+    one_of,
     option,
     out_folder,
     quiet,
@@ -20,9 +20,10 @@ from lddr.cli.app import (
 )
 from lddr.console import counted
 from lddr.errors import UserError
+from lddr.hardware import keep_freed_memory
+from lddr.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from lddr.sweeps.cluster import Failure, Outcome
     from lddr.sweeps.progress import Estimate
     from lddr.sweeps.study import Study
 
@@ -33,7 +34,7 @@ WIDEST = 1000  # characters of a table: wrapped lines are better than truncated 
 @argument("study", "STUDY", help="A shipped study (circles, unregularized, …) or the path of a .toml file.")
 @option(
     "--preset",
-    **choice("paper", "quick"),
+    **one_of("paper", "quick"),
     default="paper",
     help="paper for the full study, or quick for the smaller one that its [quick] table describes.",
 )
@@ -50,70 +51,42 @@ WIDEST = 1000  # characters of a table: wrapped lines are better than truncated 
 @track
 @quiet
 def sweep(
-    study: str,
-    preset: str,
-    dataset: str | None,
-    where: tuple[str, ...],
-    dry_run: bool,
-    out: Path,
-    address: str | None,
-    workers: int | None,
-    cpus_per_run: int,
-    gpus_per_run: float,
-    retries: int,
-    checkpoint_seconds: float,
-    track: str | None,
-    quiet: bool,
+    study: str, preset: str, dataset: str | None, where: tuple[str, ...], dry_run: bool, out: Path, **options: Any
 ) -> None:
     """Train and score all runs of a study in parallel.
 
     They run on all cores of this machine, or on a Ray cluster. Finished runs are skipped and interrupted ones resume,
     so rerun the same command to resume a sweep.
     """
+    from lddr.data.load import load_dataset, why_missing
     from lddr.sweeps.cluster import SweepOptions, run_study
+    from lddr.sweeps.progress import estimate
     from lddr.sweeps.study import read_study
 
-    options = SweepOptions(address, workers, cpus_per_run, gpus_per_run, retries, checkpoint_seconds, quiet, track)
+    sweep_options = SweepOptions(**options)
     chosen = read_study(study, "quick" if preset == "quick" else "full", dataset, where)
     if dry_run:
-        from lddr.hardware import keep_freed_memory
-        from lddr.sweeps.progress import estimate
-
         keep_freed_memory()  # as in the workers
-        _print_estimate(estimate(chosen, out))
+        print_estimate(estimate(chosen, out))
         return
-    if address is None:
-        _check_that_images_are_here(chosen)
-    outcome = run_study(chosen, out, options)
+    if sweep_options.address is None:  # a cluster may have images that are not here
+        for images in dict.fromkeys(config.images for config in chosen.configs):
+            if why := why_missing(images[0]):
+                raise UserError(why)
+            load_dataset(*images)  # refuses an unavailable size before any run starts
+    outcome = run_study(chosen, out, sweep_options)
     if outcome.stopped:
         console.say("stopped; rerun the same command to resume")
         sys.exit(130)
     print_scores(chosen, out)
-    console.say(outcome_summary(outcome, out))
+    finished = f"{counted(outcome.finished, 'run')} finished, {outcome.there} existed, {len(outcome.failures)} failed"
+    lines = [f"{finished}; see {out}"]
+    for failure in outcome.failures:
+        details = RunFolder(failure.folder).error_file
+        lines.append(f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else ""))
+    console.say("\n".join(lines))
     if outcome.failures:
         sys.exit(1)
-
-
-def _check_that_images_are_here(study: "Study") -> None:
-    from lddr.data.load import load_dataset, why_missing
-
-    for images in dict.fromkeys(config.images for config in study.configs):
-        if why := why_missing(images[0]):
-            raise UserError(why)
-        load_dataset(*images)  # refuses an unavailable size before any run starts
-
-
-def outcome_summary(outcome: "Outcome", out: Path) -> str:
-    """Return one sentence of counts, then the folder and the error of every failed run."""
-    finished = f"{counted(outcome.finished, 'run')} finished, {outcome.there} existed, {len(outcome.failures)} failed"
-    return "\n".join([f"{finished}; see {out}", *map(_failure_line, outcome.failures)])
-
-
-def _failure_line(failure: "Failure") -> str:
-    from lddr.runs.folder import RunFolder
-
-    details = RunFolder(failure.folder).error_file
-    return f"  {failure.folder}: {failure.error}" + (f" (more in {details})" if details.exists() else "")
 
 
 def print_scores(study: "Study", out: Path) -> None:
@@ -128,12 +101,11 @@ def print_scores(study: "Study", out: Path) -> None:
     console.show(table, width=WIDEST)
 
 
-def _print_estimate(estimate: "Estimate") -> None:
+def print_estimate(estimate: "Estimate") -> None:
     """Print how many runs are done, how many are left, and what they cost."""
-    table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
-    for share in estimate.shares:
-        table.add_row(*share.cells())
     if estimate.shares:
+        table = console.table("model", "on", numbers=("runs left", "ms per step", "core-hours"))
+        for share in estimate.shares:
+            table.add_row(*share.cells())
         console.show(table)
-    for sentence in estimate.sentences():
-        print(sentence)
+    print(*estimate.sentences(), sep="\n")

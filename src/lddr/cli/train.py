@@ -1,6 +1,7 @@
 """`lddr demo`, `lddr models`, `lddr train` and `lddr bench`."""
 
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,19 @@ from lddr.cli.app import (
     option,
     out_file,
     out_folder,
+    print_markdown,
     quiet,
     threads,
     track,
     write_sections,
 )
+from lddr.config import PARTS, Networks, Training, all_settings, changed, configure, settings_of
 from lddr.errors import UserError
-from lddr.settings import Size
+from lddr.hardware import Machine, check_threads, chosen_device, keep_freed_memory
+from lddr.runs.folder import PRETRAINED
+from lddr.runs.index import list_runs
+from lddr.runs.tables import headlines, shown
+from lddr.settings import SharedSetting, Size, rules_of
 
 
 @app.command()
@@ -42,7 +49,7 @@ def demo(out: Path, steps: int | None) -> None:
 @app.command(name="models")
 @flag("--pretrained", "List the trained models that ship with lddr instead, with their scores.")
 @flag("--markdown", "Print a Markdown table of all settings instead.")
-def models_(pretrained: bool, markdown: bool) -> None:
+def list_models(pretrained: bool, markdown: bool) -> None:
     """List the models with their papers, objectives and settings.
 
     It also names the values that the paper tries, and where training with the preset paper differs from the
@@ -52,37 +59,35 @@ def models_(pretrained: bool, markdown: bool) -> None:
         _print_pretrained()
         return
     if markdown:
-        print(settings_table())
+        _print_settings()
         return
-    from rich.console import Console
-    from rich.table import Table
+    from rich.text import Text
 
     from lddr.latents import latents
     from lddr.models import models
     from lddr.published_settings import published_training
-    from lddr.settings import rules_of
 
-    table = Table("name", "model", "objective", "settings", box=None, header_style="bold", pad_edge=False)
+    table = console.table("name", "model", "objective", "settings")
     for column in table.columns[:3]:
         column.no_wrap = True
     for family in latents:
-        table.add_row(f"\n[bold]{latents[family].title} latents[/bold]")
+        table.add_row(f"\n{latents[family].title} latents", style="bold")
         for name in (name for name in models if models[name].latent == family):
             goal = models[name].goal
             usual = {setting: rule.default for setting, rule in rules_of(goal).items()}
             usual |= {setting: value for setting, value in published_training(models[name]).items() if setting in usual}
-            own = [_with_values(setting, default, goal.grid) for setting, default in usual.items()]
-            named = "\n".join(filter(None, [name, models[name].paper and f"[dim]{models[name].paper}[/dim]"]))
-            own += [f"[dim]not as published: {models[name].unlike}[/dim]"] if models[name].unlike else []
-            table.add_row(named, models[name].title, goal.name, "\n".join(own))
-    Console().print(table)
+            own = []
+            for setting, default in usual.items():
+                tried = ", ".join(f"{value:g}" for value in goal.grid.get(setting, ()))
+                own.append(f"{setting} {_shown(default)}" + (f" (paper: {tried})" if tried else ""))
+            paper, unlike = models[name].paper, models[name].unlike and f"not as published: {models[name].unlike}"
+            named = Text("\n").join(filter(None, [Text(name), Text(paper or "", "dim")]))
+            settings = Text("\n").join(filter(None, [Text("\n".join(own)), Text(unlike or "", "dim")]))
+            table.add_row(named, models[name].title, goal.name, settings)
+    console.show(table)
 
 
 def _print_pretrained() -> None:
-    from lddr.runs.folder import PRETRAINED
-    from lddr.runs.index import list_runs
-    from lddr.runs.tables import headlines, shown
-
     table = console.table("name", "dataset", "kB", "scores", "what it shows")
     for column in table.columns[:3]:
         column.no_wrap = True
@@ -94,21 +99,17 @@ def _print_pretrained() -> None:
     print("\nOpen them with: lddr explore --pretrained, lddr show NAME, or in Python lddr.Trained.load(NAME)")
 
 
-def _with_values(name: str, default: float | str, grid: dict[str, tuple[float, ...]]) -> str:
-    tried = ", ".join(f"{value:g}" for value in grid.get(name, ()))
-    return f"{name} {_shown(default)}" + (f" (paper: {tried})" if tried else "")
-
-
-def settings_table() -> str:
-    """Return every setting with its owners and default, in Markdown: the table of docs/settings.md."""
-    from lddr.config import all_settings
-
-    rows = ["| setting | of | default | |", "| --- | --- | --- | --- |"]
+def _print_settings() -> None:
+    """Print every setting with its owners and default, in Markdown: the table of docs/settings.md."""
+    rows = []
     for name, each in all_settings().items():
-        default = "the dataset's" if each.default == "None" else each.default
         choices = f" One of {', '.join(f'`{choice}`' for choice in each.choices)}." if each.choices else ""
-        rows.append(f"| `{name}` | {', '.join(each.rules)} | {default} | {each.help}{choices} |")
-    return "\n".join(rows)
+        rows.append((f"`{name}`", ", ".join(each.rules), _default(each), f"{each.help}{choices}"))
+    print_markdown(("setting", "of", "default", ""), rows)
+
+
+def _default(setting: SharedSetting) -> str:
+    return "the dataset's" if setting.default == "None" else setting.default
 
 
 # the options of `lddr train`: those at the function, and one for every setting
@@ -137,14 +138,11 @@ METAVARS = {Size: "PIXELS", int: "INTEGER", float: "FLOAT", str: "TEXT", tuple: 
 
 def setting_options() -> list[click.Option]:
     """Return an option for every setting of any run; its text is converted with all other settings in `configure`."""
-    from lddr.config import PARTS, all_settings
-
     options = []
     for name, each in all_settings().items():
         words, owners = name.replace("_", "-"), [owner for owner in each.rules if owner not in (*PARTS, "config")]
         of_whom = f" ({', '.join(owners)})" if owners and "(" not in each.help else ""
-        default = "the dataset's" if each.default == "None" else each.default
-        text = f"{each.help}{of_whom}  [default: {default}]"
+        text = f"{each.help}{of_whom}  [default: {_default(each)}]"
         if each.kind is bool:
             options.append(click.Option([f"--{words}/--no-{words}"], default=None, help=text))
         else:
@@ -153,22 +151,15 @@ def setting_options() -> list[click.Option]:
     return options
 
 
-def section_of(name: str) -> str:
-    """Return the section of the help in which an option is listed."""
-    from lddr.config import Networks, Training
+def sections() -> dict[str, str]:
+    """Return the section of the help for every option, except for those of objectives."""
     from lddr.latents import latents
-    from lddr.settings import rules_of
     from lddr.supervision import Supervision
 
-    for section, names in PLACES.items():
-        if name in names.split():
-            return section
     parts: dict[str, list[Any]] = {"Optimisation": [Training], "Networks": [Networks], "Supervision": [Supervision]}
     parts["Latent"] = [latents[family] for family in latents]
-    for section, owners in parts.items():
-        if any(name in rules_of(owner) for owner in owners):
-            return section
-    return "Objective"
+    found = {name: section for section, owners in parts.items() for owner in owners for name in rules_of(owner)}
+    return found | {name: section for section, names in PLACES.items() for name in names.split()}
 
 
 class TrainCommand(Command):
@@ -184,12 +175,10 @@ class TrainCommand(Command):
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from lddr.config import all_settings, settings_of
-
-        given, known = ctx.obj or {}, all_settings()
+        given, known, places = ctx.obj or {}, all_settings(), sections()
         config = _config(**{name: given.get(name) for name in (*NAMES, *known)})
         values, own = config.flat(), settings_of(config.model)
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in PLACES}
+        by_section: dict[str, list[tuple[str, str]]] = {title: [] for title in PLACES}
         params = {str(each.name): each for each in self.get_params(ctx)}
         first = [name for names in PLACES.values() for name in names.split()]
         for name, each in sorted(params.items(), key=lambda item: first.index(item[0]) if item[0] in first else 99):
@@ -197,11 +186,11 @@ class TrainCommand(Command):
                 each.help = f"{own[name].help}  [default: {_shown(values.get(name, own[name].default))}]"
             is_listed = name not in RARE and (name not in known or name in own)
             if (record := each.get_help_record(ctx)) and (is_listed or "help_all" in given):
-                sections["Help" if each.is_eager else section_of(name)].append(record)
+                by_section["Help" if each.is_eager else places.get(name, "Objective")].append(record)
         settings = f"--model {config.model} --dataset {config.dataset} --preset {given.get('preset') or 'quick'}"
         formatter.write_paragraph()
         formatter.write_text(f"Defaults are those of {settings}; name others to see theirs.")
-        write_sections(formatter, {title: rows for title, rows in sections.items() if rows})
+        write_sections(formatter, {title: rows for title, rows in by_section.items() if rows})
 
 
 def _shown(value: Any) -> str:
@@ -226,7 +215,6 @@ def _config(
     pictures: str | None, dataset: str | None, preset: str | None, own_factors: int | None = None, **chosen: Any
 ) -> Any:
     """Return the settings of a run from the words of the command."""
-    from lddr.config import configure
     from lddr.data.load import own_size
 
     if pictures is not None and dataset is not None:
@@ -270,30 +258,17 @@ def _config(
 @checkpoint_seconds
 @quiet
 @flag("--help-all", "List all options, also rare ones and those of other models.", callback=_print_help, **AT_ONCE)
-def train(
-    out: Path,
-    seeds: int,
-    device: str,
-    threads: int | None,
-    quiet: bool,
-    compile: bool,  # noqa: A002
-    tensorboard: bool,
-    track: str | None,
-    checkpoint_seconds: float,
-    **chosen: Any,
-) -> None:
+def train(out: Path, seeds: int, **chosen: Any) -> None:
     """Train a model; interrupted runs resume when you rerun the command.
 
     Each run has a folder of its own. Options that are left out have the value of the preset, or else the paper's.
     """
-    from lddr.config import changed
     from lddr.data.load import is_path, load_dataset
-    from lddr.hardware import Machine
 
+    machine = Machine(**{each.name: chosen.pop(each.name) for each in fields(Machine) if each.name in chosen})
     if str(chosen["pictures"]).lower() in ("true", "false"):
         raise UserError(f"flags take no value: leave {chosen['pictures']} out, or write --no- before the flag's name")
     config, images = _config(**chosen), None
-    machine = Machine(device, threads, compile, quiet, tensorboard, checkpoint_seconds, track)
     if config.supervision is not None and is_path(config.dataset):
         images = load_dataset(*config.images)
         config = _config(**chosen, own_factors=len(images.space.factors))
@@ -308,10 +283,9 @@ def train(
             console.say(str(error))
             sys.exit(1)
         return
-    from lddr.hardware import chosen_device, keep_freed_memory
     from lddr.runs.run import run
 
-    if chosen_device(device).type == "cpu":
+    if chosen_device(machine.device).type == "cpu":
         keep_freed_memory()
     print(run(config, out, machine, images))
 
@@ -328,7 +302,6 @@ bench = group("bench", "Measure how fast this machine trains.")
 def bench_train(steps: int | None, threads: int, device: str, compile: bool, out: Path | None) -> None:  # noqa: A002
     """Time training steps of the paper's networks, and estimate how long a run takes."""
     from lddr.bench import run_train
-    from lddr.hardware import check_threads
 
     check_threads(threads)
     run_train(steps, threads, out, device, compile)
@@ -348,7 +321,6 @@ def bench_train(steps: int | None, threads: int, device: str, compile: bool, out
 def bench_models(models: str, dataset: str, preset: str, threads: int, out: Path | None) -> None:
     """Time training steps of several models on the CPU, compared with the first."""
     from lddr.bench import run_models
-    from lddr.hardware import check_threads
 
     check_threads(threads)
     run_models(listed(models), dataset, preset, threads, out)

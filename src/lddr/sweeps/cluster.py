@@ -1,5 +1,6 @@
 """A study on Ray: workers that train and score runs, and the queue that feeds them."""
 
+import logging
 import os
 import platform
 import secrets
@@ -20,7 +21,7 @@ from lddr.data.dataset import Dataset
 from lddr.data.load import load_dataset
 from lddr.errors import UserError, check_installed
 from lddr.files import BusyError, alone, write_json
-from lddr.hardware import Machine, keep_freed_memory
+from lddr.hardware import Machine, keep_freed_memory, usable_cores
 from lddr.runs.folder import RunFolder, loaded
 from lddr.sweeps.progress import Job, SweepProgress, stage_of
 from lddr.sweeps.study import Study
@@ -103,11 +104,10 @@ def run_study(study: Study, out: Path, options: SweepOptions | None = None, data
             check_installed("torch")
         shared = (out, mark_of(out), Path.cwd(), tuple(study.metrics), study.scoring, options.machine)
         with connected(options) as ray, _sigterm_is_ctrl_c():
+            images = () if dataset is None else (_sent(ray, dataset),)  # once, not with every run
+            tasks = {job: (RunTask(job.config, *shared), *images) for job in missing}
             with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
-                images = () if dataset is None else (_sent(ray, dataset),)  # once, not with every run
-                _Queue(ray, options, progress, outcome).work(
-                    {job: (RunTask(job.config, *shared), *images) for job in missing}
-                )
+                _Queue(ray, options, progress, outcome).work(tasks)
     return outcome
 
 
@@ -170,7 +170,11 @@ class _Queue:
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         fitting = sum(room(node, self._options) for node in nodes)
         if not fitting:
-            self._progress.say(_no_room(self._options), once=True)
+            gpus = f" and {self._options.gpus_per_run:g} GPUs" if self._options.gpus_per_run else ""
+            needs = f"a run needs {self._options.cpus_per_run} CPUs{gpus}"
+            if self._options.address is None:
+                raise UserError(f"{needs}, more than there is here; lower --cpus-per-run or --gpus-per-run")
+            self._progress.say(f"{needs}, and no node has them yet: waiting for one that has", once=True)
         return min(fitting + SPARE_RUNS, self._options.workers or fitting + SPARE_RUNS)
 
     def _result(self, done: Any) -> "TaskResult":
@@ -217,14 +221,6 @@ def room(resources: dict[str, float], options: SweepOptions) -> int:
     """Return how many runs fit on a node with these resources."""
     needs = {"CPU": options.cpus_per_run, "GPU": options.gpus_per_run}
     return min(int(resources.get(name, 0) / need + 1e-6) for name, need in needs.items() if need)
-
-
-def _no_room(options: SweepOptions) -> str:
-    gpus = f" and {options.gpus_per_run:g} GPUs" if options.gpus_per_run else ""
-    needs = f"a run needs {options.cpus_per_run} CPUs{gpus}"
-    if options.address is None:
-        raise UserError(f"{needs}, more than there is here; lower --cpus-per-run or --gpus-per-run")
-    return f"{needs}, and no node has them yet: waiting for one that has"
 
 
 # in a worker
@@ -339,25 +335,21 @@ def connected(options: SweepOptions) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    _connect(ray, options.address)
+    where: dict[str, Any] = {"address": options.address}
+    if options.address is None:
+        where = {"address": "local", "num_cpus": usable_cores(), "object_store_memory": OBJECT_STORE}
+        where["include_dashboard"] = False
+    try:
+        _check_reachable(options.address or "")
+        ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # Ray raises that class itself if a busy machine starts it too slowly
+        place, reason = options.address or "this machine", str(error).strip().splitlines()[0]
+        raise UserError(f"cannot reach Ray at {place} ({reason}); see docs/cluster.md") from error
+    ray._private.worker._worker_logs_enabled = False  # otherwise every lost worker is a paragraph on stdout
     try:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _connect(ray: Any, address: str | None) -> None:
-    import joblib
-
-    ours = {"num_cpus": joblib.cpu_count(), "object_store_memory": OBJECT_STORE, "include_dashboard": False}
-    where = {"address": "local", **ours} if address is None else {"address": address}
-    try:
-        _check_reachable(address or "")
-        ray.init(**where, log_to_driver=False, logging_level="ERROR")
-    except Exception as error:  # Ray raises that class itself if a busy machine starts it too slowly
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"cannot reach Ray at {address or 'this machine'} ({reason}); see docs/cluster.md") from error
-    ray._private.worker._worker_logs_enabled = False  # otherwise every lost worker is a paragraph on stdout
 
 
 def _check_reachable(address: str) -> None:

@@ -1,10 +1,9 @@
 """How far a study is: the stage of each run, a running sweep's display, median scores, and the cost of the rest."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from statistics import median
 from time import monotonic, process_time
@@ -13,8 +12,8 @@ from typing import Any, Literal, Self
 from lddr.config import Config, Training
 from lddr.console import Progress, Task, watched
 from lddr.data import height_and_width
-from lddr.data.dataset import Dataset, datasets
-from lddr.data.load import load_dataset, warmed, why_missing
+from lddr.data.dataset import datasets
+from lddr.data.load import why_missing
 from lddr.metrics.evaluate import is_scored
 from lddr.metrics.metric import Metric
 from lddr.runs.folder import RunFolder
@@ -67,7 +66,7 @@ class SweepProgress(Progress):
 
     def __init__(self, name: str, jobs: Sequence[Job], there: int, quiet: bool = False) -> None:
         super().__init__(quiet, LOOK_SECONDS, keep=True)
-        self._jobs, self._runs, self._ended, self._failures = list(jobs), there + len(jobs), there, 0
+        self._jobs, self._runs, self._failures = list(jobs), there + len(jobs), 0
         self._first = {job: 0 if self.quiet else job.steps_done for job in jobs}  # not this sweep's work
         self._finished_steps, self._bars = 0, dict[Job, Task]()
         self._sweep = Task(self, f"sweep {name}", *self._work(), window=SPEED_SECONDS)
@@ -94,11 +93,11 @@ class SweepProgress(Progress):
             self.line(f"lddr: {sentence}")
 
     def finished(self, job: Job) -> None:
-        self._end(job)
+        self._jobs.remove(job)
         self._finished_steps += job.steps
 
     def failed(self, job: Job, error: str) -> None:
-        self._end(job)
+        self._jobs.remove(job)
         self._failures += 1
         self.say(f"{job.folder.name} failed: {error}")
 
@@ -115,10 +114,6 @@ class SweepProgress(Progress):
         self._sweep.total, done = self._work(steps)
         self._sweep.update(done, lambda: self._note(f"{len(running)} running"))
 
-    def _end(self, job: Job) -> None:
-        self._ended += 1
-        self._jobs.remove(job)
-
     def _work(self, steps: Mapping[Job, int] | None = None) -> tuple[float, float]:
         """Return the work of all runs that have not failed, and the part that is done, in steps."""
         done = sum((steps or {}).get(job, self._first[job]) for job in self._jobs)
@@ -127,7 +122,8 @@ class SweepProgress(Progress):
 
     def _note(self, running: str = "") -> str:
         failures = f"{self._failures} failed" if self._failures else ""
-        return "  ".join(filter(None, [f"{self._ended}/{self._runs} runs", running, failures]))
+        ended = self._runs - len(self._jobs)
+        return "  ".join(filter(None, [f"{ended}/{self._runs} runs", running, failures]))
 
     def _show_runs(self, running: Mapping[Job, int]) -> None:
         for job in self._bars.keys() - running:
@@ -148,11 +144,10 @@ def score_rows(study: Study, out: Path) -> list[dict[str, str]]:
     runs = {config: read_run(out / config.run_name) for config in study.configs}
     finished = {config: run for config, run in runs.items() if run.state == "finished"}
     names, settings = [common_elbo(finished.values()), *study.metrics], [point.flat() for point in points]
-    rows = []
+    varied, rows = _varied(settings), []
     for point, configs in zip(settings, points.values(), strict=True):
         scores = [finished[config].scores for config in configs if config in finished]
-        varied = {name: point.get(name) for name in _varied(settings)}
-        row = {name: "" if value is None else as_text(value) for name, value in varied.items()}
+        row = {name: "" if point.get(name) is None else as_text(point[name]) for name in varied}
         row["runs"] = f"{len(scores)}/{len(configs)}"
         for name in names:
             values = [each[name] for each in scores if name in each]
@@ -278,34 +273,20 @@ def stand_in(name: str) -> str:
 
 def seconds_per_step(config: Config, steps: int) -> float | None:
     """Return the median processor time of a training step on one thread; None if the images are not here."""
-    import torch
-
     if why_missing(config.dataset):
         return None
+    import torch
+
+    from lddr.bench import next_step
+
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        taken: list[float] = []
-        dataset = warmed(load_dataset(*config.images))
-        for number, seconds in enumerate(_timed_steps(config, dataset), 1 - WARM_UP_STEPS):
-            if number > 0:
-                taken.append(seconds)
-            if number >= max(steps, 1) and sum(taken) > TIMED_SECONDS:
-                break
-        return median(taken)
+        step, taken = next_step(config), list[float]()
+        while len(taken) < WARM_UP_STEPS + max(steps, 1) or sum(taken[WARM_UP_STEPS:]) < TIMED_SECONDS:
+            start = process_time()  # not wall-clock time: others may be using this machine
+            step()
+            taken.append(process_time() - start)
+        return median(taken[WARM_UP_STEPS:])
     finally:
         torch.set_num_threads(threads)
-
-
-def _timed_steps(config: Config, dataset: Dataset) -> Iterator[float]:
-    """Take one training step after the other, and yield the seconds of each."""
-    import torch
-
-    from lddr.training.accelerator import batches_for, trainer_on
-
-    trainer = trainer_on(torch.device("cpu"), config, dataset)
-    batches = batches_for(trainer, dataset)
-    for step in count():
-        start = process_time()  # not wall-clock time: others may be using this machine
-        trainer.step(batches.batch(step))
-        yield process_time() - start

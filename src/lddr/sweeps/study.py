@@ -1,7 +1,7 @@
 """A study is a grid of runs in a short TOML file; this module turns it into the settings of every run."""
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
@@ -26,7 +26,6 @@ from lddr.supervision import Supervision
 Scale = Literal["full", "quick"]
 TomlTable = dict[str, Any]  # of a TOML file
 Axes = dict[str, list[Any]]  # a setting and its values
-Scores = tuple[tuple[str, ...], MetricSettings]
 
 METRICS = (*SIX_METRICS, "gap")  # the paper's six and its selector
 LARGEST_STUDY = 1 << 20  # bytes
@@ -62,13 +61,10 @@ def read_study(
     if dataset is not None:
         _check_dataset(dataset)
     with named(path):
-        found = _study(_content(path), scale, dataset)
+        with reading_untrusted(path, "a study in TOML", "correct it there"):
+            content = tomllib.loads(content_of(path, LARGEST_STUDY).decode())
+        found = _study(content, scale, dataset)
     return replace(found, configs=narrowed(found.configs, [only] if isinstance(only, str) else only or ()))
-
-
-def _content(path: Path) -> TomlTable:
-    with reading_untrusted(path, "a study in TOML", "correct it there"):
-        return tomllib.loads(content_of(path, LARGEST_STUDY).decode())
 
 
 def narrowed(configs: Sequence[Config], conditions: Sequence[str]) -> tuple[Config, ...]:
@@ -105,24 +101,20 @@ def find_study(study: str | Path) -> Path:
 
 def _study(content: TomlTable, scale: Scale, dataset: str | None) -> Study:
     _check_layout(content, scale)
-    scores = _scores_by_scale(content)
+    quick = content.get("quick", {})  # its metrics and set override the ones at the top
+    names, scoring = _scores(content.get("metrics", METRICS), content.get("set", []), {})
+    quick_scores = _scores(quick.get("metrics", names), quick.get("set", []), scoring)  # checked at every scale
+    if scale == "quick":
+        names, scoring = quick_scores
     runs: dict[Config, None] = {}  # a run that two blocks name is one run
     for number, block in enumerate(content["blocks"], 1):
         runs |= dict.fromkeys(_runs(f"block {number}", _axes_of_block(number, block, content, scale, dataset)))
     # seed by seed, so that a sweep that is stopped early has runs of every model
     ordered = sorted(runs, key=lambda config: config.training.seed)
-    names, scoring = scores[scale]
     return Study(content["name"], tuple(ordered), names, content.get("about", ""), scoring)
 
 
-def _scores_by_scale(content: Mapping[str, Any]) -> dict[str, Scores]:
-    """Return the keys `metrics` and `set` of a study; those in [quick] override the ones at the top."""
-    quick = content.get("quick", {})
-    names, scoring = _scores(content.get("metrics", METRICS), content.get("set", []), {})
-    return {"full": (names, scoring), "quick": _scores(quick.get("metrics", names), quick.get("set", []), scoring)}
-
-
-def _scores(names: Any, changes: Any, base: MetricSettings) -> Scores:
+def _scores(names: Any, changes: Any, base: MetricSettings) -> tuple[tuple[str, ...], MetricSettings]:
     """Return the names of metrics and their changed settings; settings of other metrics in `base` are dropped."""
     if not isinstance(names, list | tuple) or not names:
         raise UserError('metrics must be a list of names such as ["mig", "gap"]; leave it out for the paper\'s')
@@ -147,7 +139,8 @@ def _check_layout(content: TomlTable, scale: str) -> None:
         if key not in kinds:
             raise UserError(unknown("key", key, kinds))
         if not isinstance(value, kinds[key]):
-            raise UserError(f"{key} must be a {_WORDS[kinds[key]]}, not {value!r}")
+            word = {str: "text", list: "list", dict: "section"}[kinds[key]]
+            raise UserError(f"{key} must be a {word}, not {value!r}")
     if not content.get("name"):
         raise UserError('name is missing; add one on top, such as name = "my-study"')
     blocks = content.get("blocks")
@@ -157,9 +150,6 @@ def _check_layout(content: TomlTable, scale: str) -> None:
         raise UserError(f"the scale must be one of {', '.join(get_args(Scale))}, not {scale!r}")
     if scale == "quick" and "quick" not in content:
         raise UserError('quick is missing; add a section [quick] with what it changes, such as preset = "quick"')
-
-
-_WORDS = {str: "text", list: "list", dict: "section", int: "number"}
 
 
 def _axes_of_block(number: int, block: TomlTable, content: TomlTable, scale: Scale, dataset: str | None) -> Axes:
@@ -252,16 +242,12 @@ def known_settings(model: str | None = None) -> frozenset[str]:
     return frozenset(all_settings() if model is None else settings_of(model)) | frozenset(NAMES)
 
 
-def _models(axes: Axes) -> list[str]:
-    """Return the models of a block, given by name or by latent and objective."""
-    points = product(*(axes.get(name, [None]) for name in ("model", "latent", "objective")))
-    return [models.chosen(*point) for point in points]
-
-
 def _check_owners(where: str, axes: Axes, merged: Axes) -> None:
     """Raise UserError if a model of the block lacks one of its settings: silently ignoring it would surprise."""
+    points = product(*(merged.get(name, [None]) for name in ("model", "latent", "objective")))
+    models_of_block = [models.chosen(*point) for point in points]
     for name in axes:
-        for model in _models(merged):
+        for model in models_of_block:
             if name not in known_settings(model):
                 owners = ", ".join(other for other in models if name in known_settings(other))
                 raise UserError(f"{where} {name}: {model} has no such setting; keep it to blocks of {owners}")
