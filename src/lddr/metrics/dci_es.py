@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, checked_parts
@@ -108,14 +108,13 @@ def dci_es(
     scaled, scaled_test = standardised(train, test)
     tasks, costs = [], []
     for k in varies:
-        numbers, numbers_test = truth[:, k], asked[:, k]
+        targets: tuple[NDArray, NDArray] = truth[:, k], asked[:, k]
         if not kinds[k]:  # an MLP learns numbers of variance 1 best
-            numbers, numbers_test = (
-                (part - truth[:, k].mean()) / truth[:, k].std() for part in (numbers, numbers_test)
-            )
+            mean, scale = truth[:, k].mean(), truth[:, k].std()
+            targets = (truth[:, k] - mean) / scale, (asked[:, k] - mean) / scale
         for size in sizes:
             model = _model(bool(kinds[k]), size, probe, trees, epochs, seed, min(BATCH, len(train)))
-            tasks.append((model, scaled, numbers, scaled_test, numbers_test))
+            tasks.append((model, scaled, targets[0], scaled_test, targets[1]))
             costs.append(1.0 + size)
     losses, capacities = np.zeros((2, truth.shape[1], len(sizes)))
     scores = fit_in_parallel(score_on_test, tasks, costs, progress)
