@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
+from lddr.metrics.information import Floats, Whole, checked_parts, shares_of
+from lddr.metrics.metric import Progress, Result, Seed, metric
+from lddr.metrics.probes import fit_in_parallel, varying_factors
 
 Singles = NDArray[np.float32]
 Fitted = tuple[Floats, Whole, Whole]  # importance of every latent, labels predicted for the train and the test codes
@@ -42,26 +43,24 @@ def boosted(train: Singles, labels: Whole, test: Singles, seed: int) -> Fitted:
 
 def _raised(margins: Floats, targets: Floats, train: Singles, test: Singles, seed: int) -> tuple[Floats, Floats]:
     """Run all stages; return the gains of every latent, and the final margins (trees, train and test samples)."""
+    from scipy.special import expit, softmax
+
     everything, samples = np.concatenate([train, test]), len(train)
     rate = RATE * (1 if len(targets) == 1 else 1 - 1 / len(targets))  # Friedman's factor for more than two classes
     order = np.argsort(train, axis=0, kind="stable").T.copy()
     root = order, np.take_along_axis(train.T, order, axis=1)
     importance, generator = np.zeros(train.shape[1]), np.random.default_rng(seed)
     for _ in range(STAGES):
-        likely = _probabilities(margins[:, :samples])
+        known = margins[:, :samples]
+        likely = expit(known) if len(targets) == 1 else softmax(known, axis=0)
         for tree, residuals in enumerate(targets - likely):
             latents, thresholds, gains = grown(root, residuals, generator)
             np.add.at(importance, latents, gains)
             leaves = _leaves(everything, latents, thresholds)
-            steps = _newton_steps(leaves[:samples], residuals, likely[tree] * (1 - likely[tree]))
-            margins[tree] += rate * steps.take(leaves)
+            weights = residuals, likely[tree] * (1 - likely[tree])
+            upper, lower = (np.bincount(leaves[:samples], each, 2**DEPTH) for each in weights)  # a Newton step
+            margins[tree] += rate * np.divide(upper, lower, out=np.zeros(2**DEPTH), where=lower > FLAT).take(leaves)
     return importance, margins
-
-
-def _probabilities(margins: Floats) -> Floats:
-    from scipy.special import expit, softmax
-
-    return expit(margins) if len(margins) == 1 else softmax(margins, axis=0)
 
 
 def grown(root: Node, residuals: Floats, generator: np.random.Generator) -> tuple[Whole, Floats, Floats]:
@@ -137,12 +136,6 @@ def _leaves(codes: Singles, latents: Whole, thresholds: Floats) -> Whole:
     return node - (2**DEPTH - 1)
 
 
-def _newton_steps(leaves: Whole, residuals: Floats, curvature: Floats) -> Floats:
-    """Return the Newton step of every leaf: the sum of its residuals over the sum of its curvature."""
-    upper, lower = (np.bincount(leaves, weights, 2**DEPTH) for weights in (residuals, curvature))
-    return np.divide(upper, lower, out=np.zeros(2**DEPTH), where=lower > FLAT)
-
-
 Estimator = Literal["published", "fast"]
 
 
@@ -207,18 +200,15 @@ def dci(
     (1.0, 1.0)
     """
     train, truth, test, truth_test = checked_parts(codes_train, factors_train, codes_test, factors_test)
-    classes = np.array([len(np.unique(column)) for column in truth.T])
-    varies = classes > 1
-    if not varies.any():
-        raise UndefinedError("DCI needs a factor with more than one value among the train samples")
+    varies = varying_factors(truth, "DCI needs")
     inputs = as_singles(train), as_singles(test)
-    tasks = [(*inputs, truth[:, k], truth_test[:, k], estimator, seed) for k in np.flatnonzero(varies)]
-    fits = fit_in_parallel(_fitted, tasks, classes[varies].tolist(), progress)
-    importance, accuracies = np.zeros((train.shape[1], len(varies))), np.zeros((2, len(varies)))
+    tasks = [(*inputs, truth[:, k], truth_test[:, k], estimator, seed) for k in varies]
+    fits = fit_in_parallel(_fitted, tasks, [float(len(np.unique(truth[:, k]))) for k in varies], progress)
+    importance, accuracies = np.zeros((train.shape[1], truth.shape[1])), np.zeros((2, truth.shape[1]))
     importance[:, varies] = np.transpose([column for column, *_ in fits])
     accuracies[:, varies] = np.transpose([both for _, *both in fits])  # on the train and the test codes
     per_latent, disentanglement = entropy_concentration(importance[:, varies])
-    per_factor = np.zeros(len(varies))
+    per_factor = np.zeros(truth.shape[1])
     per_factor[varies], completeness = entropy_concentration(importance[:, varies].T)
     return DciResult(
         disentanglement,
@@ -253,9 +243,7 @@ def _fitted(
 def entropy_concentration(importance: Floats) -> tuple[Floats, float]:
     """Return 1 - entropy of every row's shares, relative to the entropy of even shares, and its weighted mean."""
     totals = importance.sum(axis=1)
-    shares = np.divide(
-        importance, totals[:, np.newaxis], out=np.zeros_like(importance), where=totals[:, np.newaxis] > 0
-    )
+    shares = shares_of(importance, totals[:, np.newaxis])
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
     entropies = -(shares * logs).sum(axis=1) / np.log(max(2, importance.shape[1]))  # one column: 0, whatever the base
     rows = np.where(totals > 0, 1 - entropies, 0.0)

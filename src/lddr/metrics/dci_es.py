@@ -1,18 +1,17 @@
 """DCI-ES: explicitness and size, from the losses of probes of growing capacity (Eastwood et al. 2023)."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lddr.errors import UserError
-from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Count, Progress, Result, Seed, Share, UndefinedError, fit_in_parallel, metric
-from lddr.metrics.modularity import standardised
+from lddr.metrics.information import Floats, checked_parts
+from lddr.metrics.metric import Count, Progress, Result, Seed, Share, UndefinedError, metric
+from lddr.metrics.probes import fit_in_parallel, score_on_test, standardised
 
 Probe = Literal["mlp", "trees"]
 WIDTHS = (0, 8, 16, 32, 64, 128)  # of both hidden layers; 0 is a linear probe
@@ -94,22 +93,39 @@ def dci_es(
     >>> round(found.score, 2), found.size
     (1.0, 1.0)
     """
+    from scipy.stats import mode
+
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
     sizes = sorted(set(widths if probe == "mlp" else depths))
     varies = np.flatnonzero((np.ptp(truth, axis=0) > 0) & (np.ptp(asked, axis=0) > 0))
-    _check(sizes, categorical, truth, varies)
+    if len(sizes) < 2:
+        raise UserError(f"DCI-ES needs probes of at least two capacities, not {list(sizes)}")
+    if categorical and max(categorical) >= truth.shape[1]:
+        raise UserError(f"factor {max(categorical)} cannot be categorical: there are {truth.shape[1]}, from 0")
+    if not len(varies):
+        raise UndefinedError("DCI-ES needs a factor that varies in the train and the test sample")
     kinds = np.isin(np.arange(truth.shape[1]), categorical)
-    inputs, options = standardised(train, test), (probe, trees, epochs, seed)
-    pairs = [(factor, size) for factor in varies for size in sizes]
-    tasks = [(*inputs, truth[:, k], asked[:, k], bool(kinds[k]), size, *options) for k, size in pairs]
-    fits = fit_in_parallel(_loss, tasks, [1.0 + size for _, size in pairs], progress)
+    scaled, scaled_test = standardised(train, test)
+    tasks, costs = [], []
+    for k in varies:
+        targets: tuple[NDArray, NDArray] = truth[:, k], asked[:, k]
+        if not kinds[k]:  # an MLP learns numbers of variance 1 best
+            mean, scale = truth[:, k].mean(), truth[:, k].std()
+            targets = (truth[:, k] - mean) / scale, (asked[:, k] - mean) / scale
+        for size in sizes:
+            model = _model(bool(kinds[k]), size, probe, trees, epochs, seed, min(BATCH, len(train)))
+            tasks.append((model, scaled, targets[0], scaled_test, targets[1]))
+            costs.append(1.0 + size)
     losses, capacities = np.zeros((2, truth.shape[1], len(sizes)))
-    losses[varies] = np.reshape(fits, (len(varies), len(sizes)))
+    scores = fit_in_parallel(score_on_test, tasks, costs, progress)
+    losses[varies] = 1 - np.reshape(scores, (len(varies), len(sizes)))
     per_factor, informativeness = np.zeros((2, truth.shape[1]))
     for k in varies:
         outputs = len(np.unique(truth[:, k])) if kinds[k] else 1
         capacities[k] = [_capacity(probe, train.shape[1], size, outputs) for size in sizes]
-        baseline = _baseline(truth[:, k], asked[:, k]) if kinds[k] else 1.0
+        baseline = 1.0
+        if kinds[k]:  # the test error of the most frequent value; a sample of one value is never all wrong
+            baseline = max(float(np.mean(asked[:, k] != mode(truth[:, k]).mode)), 1 / len(asked))
         informativeness[k] = max(0.0, 1 - losses[k].min() / baseline)
         if informativeness[k] >= least_informative:
             per_factor[k] = explicitness_of_curve(capacities[k], losses[k], baseline)
@@ -131,51 +147,12 @@ def explicitness_of_curve(capacities: Floats, losses: Floats, baseline: float) -
     return float(1 - 2 * area / ((capacities[-1] - capacities[0]) * baseline))
 
 
-def _check(sizes: Sequence[int], categorical: Sequence[int], truth: Whole, varies: Whole) -> None:
-    if len(sizes) < 2:
-        raise UserError(f"DCI-ES needs probes of at least two capacities, not {list(sizes)}")
-    if categorical and max(categorical) >= truth.shape[1]:
-        raise UserError(f"factor {max(categorical)} cannot be categorical: there are {truth.shape[1]}, from 0")
-    if not len(varies):
-        raise UndefinedError("DCI-ES needs a factor that varies in the train and the test sample")
-
-
 def _capacity(probe: Probe, latents: int, size: int, outputs: int) -> float:
     """Return the depth of the trees, or the logarithm of the number of parameters of the MLP."""
     if probe == "trees":
         return float(size)
     units = (latents, size, size, outputs) if size else (latents, outputs)
     return float(np.log(sum((before + 1) * after for before, after in pairwise(units))))
-
-
-def _baseline(labels: Whole, asked: Whole) -> float:
-    """Return the test error of the most frequent value; a sample of one value is never all wrong."""
-    values, counts = np.unique(labels, return_counts=True)
-    return max(float(np.mean(asked != values[counts.argmax()])), 1 / len(asked))
-
-
-def _loss(
-    train: Floats,
-    test: Floats,
-    factor: Whole,
-    asked: Whole,
-    is_categorical: bool,
-    size: int,
-    probe: Probe,
-    trees: int,
-    epochs: int,
-    seed: int,
-) -> float:
-    """Return 1 - accuracy or 1 - R² of one probe on the test sample."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    model = _model(is_categorical, size, probe, trees, epochs, seed, min(BATCH, len(train)))
-    scale = 1.0 if is_categorical else float(factor.std())  # an MLP learns numbers of variance 1 best
-    targets = factor if is_categorical else (factor - factor.mean()) / scale
-    wanted = asked if is_categorical else (asked - factor.mean()) / scale
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is a setting
-        return 1 - float(model.fit(train, targets).score(test, wanted))
 
 
 def _model(is_categorical: bool, size: int, probe: Probe, trees: int, epochs: int, seed: int, batch: int) -> Any:

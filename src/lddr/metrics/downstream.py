@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from lddr.metrics.dci import Estimator, as_singles, boosted
 from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
+from lddr.metrics.metric import Progress, Result, Seed, UndefinedError, metric
+from lddr.metrics.probes import fit_in_parallel, score_on_test, varying_factors
 
 LearnerName = Literal["logistic", "boosting"]
 How = tuple[LearnerName, int, bool, Estimator]  # the seed of boosting, whether folds are stratified, whose trees
@@ -95,8 +96,7 @@ def downstream(
     """
     parts = checked_parts(codes_train, factors_train, codes_test, factors_test)
     train, test = parts[:2], parts[2:]
-    if not train[0].shape[1] or not (train[1] != train[1][0]).any():
-        raise UndefinedError("accuracy needs a latent, and a factor with more than one value among the train samples")
+    varies = varying_factors(train[1], "accuracy needs a latent, and")
     if learner == "boosting":
         _ = as_singles(train[0]), as_singles(test[0])  # refuse codes that are too large before anything is fitted
     fitted = tuple(sorted({size for size in sizes if size <= len(train[0])}))
@@ -105,8 +105,14 @@ def downstream(
         raise UndefinedError(
             f"the train sample has {len(train[0])} samples, fewer than the smallest size, {left_out[0]}"
         )
-    accuracy = _accuracies(train, test, fitted, (learner, seed, stratified, estimator), progress)
-    varies = (train[1] != train[1][0]).any(axis=0)
+    how = learner, seed, stratified, estimator
+    pairs = [(size, factor) for size in fitted for factor in range(train[1].shape[1])]
+    tasks = [(how, train[0][:size], train[1][:size, factor], test[0], test[1][:, factor]) for size, factor in pairs]
+    costs = np.array([size * len(np.unique(train[1][:size, factor])) for size, factor in pairs])
+    order = np.argsort(-costs, kind="stable")  # the longest fits start first, so that no core waits for one at the end
+    found = np.empty(len(tasks))
+    found[order] = fit_in_parallel(accuracy_of, [tasks[task] for task in order], costs[order].tolist(), progress)
+    accuracy = found.reshape(len(fitted), -1)
     means = dict(zip(fitted, accuracy[:, varies].mean(axis=1).tolist(), strict=True))
     return DownstreamResult(
         score=means[fitted[-1]],
@@ -120,23 +126,6 @@ def downstream(
     )
 
 
-def _accuracies(
-    train: tuple[Floats, Whole],
-    test: tuple[Floats, Whole],
-    sizes: tuple[int, ...],
-    how: How,
-    progress: Progress | None,
-) -> Floats:
-    """Return accuracies (sizes, factors); the longest fits start first, so that no core waits for one at the end."""
-    pairs = [(size, factor) for size in sizes for factor in range(train[1].shape[1])]
-    tasks = [(how, train[0][:size], train[1][:size, factor], test[0], test[1][:, factor]) for size, factor in pairs]
-    costs = np.array([size * len(np.unique(train[1][:size, factor])) for size, factor in pairs])
-    order = np.argsort(-costs, kind="stable")
-    accuracy = np.empty(len(tasks))
-    accuracy[order] = fit_in_parallel(accuracy_of, [tasks[task] for task in order], costs[order].tolist(), progress)
-    return accuracy.reshape(len(sizes), -1)
-
-
 def accuracy_of(how: How, codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole) -> float:
     """Return the share of test samples whose label is predicted from their code."""
     learner, seed, stratified, estimator = how
@@ -148,9 +137,13 @@ def accuracy_of(how: How, codes: Floats, labels: Whole, codes_test: Floats, labe
         _, _, predicted = boosted(codes.astype(np.float32), labels, codes_test.astype(np.float32), seed)
         return float(np.mean(predicted == labels_test))
     with warnings.catch_warnings():
-        _ignore_expected_warnings()
-        model = _estimator(learner, seed, labels, stratified).fit(codes, labels)
-    return float(np.mean(model.predict(codes_test) == labels_test))
+        # Few labels are the point: 60 samples may well have 40 classes.
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        # scikit-learn 1.8 and 1.9 announce another spelling of the same penalty, and of attributes not read here.
+        warnings.filterwarnings("ignore", "The (default value for l1_ratios|fitted attributes)", FutureWarning)
+        # The published protocol stops L-BFGS after 100 steps, on codes as they are: ending on the way is part of it.
+        return score_on_test(_estimator(learner, seed, labels, stratified), codes, labels, codes_test, labels_test)
 
 
 def _without_singles(codes: Floats, labels: Whole) -> tuple[Floats, Whole]:
@@ -158,18 +151,6 @@ def _without_singles(codes: Floats, labels: Whole) -> tuple[Floats, Whole]:
     _, places, counts = np.unique(labels, return_inverse=True, return_counts=True)
     several = counts[places] > 1
     return (codes[several], labels[several]) if several.any() else (codes, labels)
-
-
-def _ignore_expected_warnings() -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    # The published protocol stops L-BFGS after 100 steps, on codes as they are: ending on the way is part of it.
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    # Few labels are the point: 60 samples may well have 40 classes.
-    warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%", UserWarning)
-    warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-    # scikit-learn 1.8 and 1.9 announce another spelling of the same penalty, and of attributes that are not read here.
-    warnings.filterwarnings("ignore", "The (default value for l1_ratios|fitted attributes)", FutureWarning)
 
 
 def _estimator(learner: LearnerName, seed: int, labels: Whole, stratified: bool) -> Any:

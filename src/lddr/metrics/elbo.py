@@ -1,6 +1,6 @@
 """The evidence lower bound (ELBO) of a trained model, and its straight-through gap (paper, §3.3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,7 +9,7 @@ import numpy as np
 from lddr.data.dataset import Dataset, Images, as_floats, stream
 from lddr.errors import UserError
 from lddr.metrics.information import Floats
-from lddr.metrics.metric import Count, Progress, Result, UndefinedError, metric
+from lddr.metrics.metric import Count, Progress, Result, UndefinedError, metric, reporting
 from lddr.statistics import bootstrap_interval
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def elbo(
     steps = trained.config.training.steps
     found = bounds(trained.vae, steps, dataset, seed, batches, batch_size, draws, sampling, progress)
     elbo, kl = found["elbo"], found["kl"]
-    return ElboResult(elbo, reconstruction=-elbo - kl, kl=kl, noiseless=found["elbo_noiseless"])
+    return ElboResult(elbo, -elbo - kl, kl, found["elbo_noiseless"])
 
 
 def bounds(
@@ -115,7 +115,7 @@ def bounds(
     latent, likelihood, device = vae.latent, vae.likelihood, next(vae.parameters()).device
     scale, hard = (latent.noise_scale(steps, steps), None) if sampling == "training" else (1.0, True)
     sums, shown = torch.zeros(3, dtype=torch.float64), []
-    for number in range(batches):
+    for number in reporting(range(batches), [1 / batches] * batches, progress):
         here = as_tensor(as_floats(dataset.draw(stream(seed, "evaluation", number), batch_size)), torch.device("cpu"))
         generator = torch_stream(seed, "evaluation noise", number)
         noise = torch.stack([latent.noise(batch_size, generator) for _ in range(draws)])
@@ -128,12 +128,13 @@ def bounds(
             sampled = torch.stack([likelihood.per_image(each, images) for each in drawn]).mean()
         sums += torch.stack([*errors, sampled]).cpu().double()
         shown.append(here)
-        if progress is not None:
-            progress(1 / batches)
     reconstruction, kl, sampled_error = (sums / batches).tolist()
-    everything = torch.cat(shown)
-    trivial, contrast = likelihood.of_mean(everything.to(device)), likelihood.contrast(everything.to(device))
-    use = latent_use(vae, everything.to(device))
+    everything = torch.cat(shown).to(device)
+    trivial, contrast, use = (
+        likelihood.of_mean(everything),
+        likelihood.contrast(everything),
+        latent_use(vae, everything),
+    )
     return {
         "elbo": -sampled_error - kl,
         "elbo_noiseless": -reconstruction - kl,
@@ -212,35 +213,24 @@ def gap(
     """
     if not trained.is_discrete:
         raise UndefinedError(f"{trained.vae.latent.title} latents have no values to round to")
-    if variant == "paper" and dataset.is_fixed:
-        return _gap_result(_each_image_once(trained, dataset, seed, batches, batch_size, progress), trained)
-    penalty, extra = None, 0.0
+    penalty, extra, places = None, 0.0, None
     if variant == "authors":
         from lddr.training.trainer import reconstruction_weight
 
-        weight = reconstruction_weight(trained.config.training, dataset, trained.vae.likelihood)
-        penalty, extra = loss_penalty(trained), weight - 1
+        penalty = loss_penalty(trained)
+        extra = reconstruction_weight(trained.config.training, dataset, trained.vae.likelihood) - 1
+    streams = [stream(seed, "gap", number) for number in range(batches)]
+    parts: Sequence[Any] = streams
+    if variant == "paper" and dataset.is_fixed:  # each distinct image is encoded once
+        drawn = np.stack([dataset.space.sample(generator, batch_size) for generator in streams])
+        distinct, places = np.unique(drawn, return_inverse=True)
+        parts = np.split(distinct, range(batch_size, len(distinct), batch_size))
     rows = []  # where the model is, read at the end
-    for number in range(batches):
-        rows.append(_batch(trained, dataset.draw(stream(seed, "gap", number), batch_size), penalty, extra))
-        if progress is not None:
-            progress(1 / batches)
-    return _gap_result(np.stack([row.cpu().double().numpy() for row in rows]), trained)
-
-
-def _each_image_once(
-    trained: "Trained", dataset: Dataset, seed: int, batches: int, batch_size: int, progress: Progress | None
-) -> Floats:  # (batches, images, 7)
-    """Return the rows of all batches, with each distinct image encoded once."""
-    drawn = np.stack([dataset.space.sample(stream(seed, "gap", number), batch_size) for number in range(batches)])
-    distinct, places = np.unique(drawn, return_inverse=True)
-    rows = []  # where the model is, read at the end
-    for first in range(0, len(distinct), batch_size):
-        part = distinct[first : first + batch_size]
-        rows.append(_batch(trained, dataset.images(part), None, 0.0))
-        if progress is not None:
-            progress(len(part) / len(distinct))
-    return np.concatenate([row.cpu().double().numpy() for row in rows])[places.reshape(drawn.shape)]
+    for part in reporting(parts, [1 / len(parts)] * len(parts), progress):
+        images = dataset.draw(part, batch_size) if places is None else dataset.images(part)
+        rows.append(_batch(trained, images, penalty, extra))
+    found = np.concatenate([row.cpu().double().numpy() for row in rows])  # (images, 7)
+    return _gap_result((found if places is None else found[places]).reshape(batches, batch_size, -1), trained)
 
 
 def _batch(trained: "Trained", drawn: Images, penalty: "Penalty | None", extra: float) -> "Tensor":

@@ -3,9 +3,8 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -37,10 +36,10 @@ from lddr.metrics.metric import (
     UndefinedError,
     choose_metrics,
     few_samples_warning,
-    fit_in_parallel,
     parallel_jobs,
     plain,
 )
+from lddr.metrics.probes import fit_in_parallel
 from lddr.settings import Settings, setting
 from lddr.statistics import centred_interval, resampled_rows
 
@@ -356,7 +355,12 @@ def plan_samples(space: FactorSpace, chosen: Mapping[str, Metric], seed: int, is
                     f"{metric.title} looks at images with one factor held: it needs the dataset and a way to encode "
                     "it, with lddr evaluate RUN or lddr.evaluate(dataset, represent)"
                 )
-            _check_factors(metric, known)
+            if metric.labels and space.factors and not known.size:
+                raise UndefinedError(f"no image has all of its factors labelled: {', '.join(space.names)}")
+            if metric.labels and not any(size > 1 for size in known.sizes):
+                raise UndefinedError(
+                    "there are no ground-truth factors with at least two values to compare the codes with"
+                )
             if metric.needs == "codes" and (is_table or rows is not None):
                 drawn = divide_rows(metric, here.size, seed)
             else:
@@ -386,14 +390,6 @@ def _fully_labelled(space: FactorSpace) -> tuple[FactorSpace, Indices | None]:
         return space, None
     images = space.fully_labelled()
     return space.subset(images), images
-
-
-def _check_factors(metric: Metric, space: FactorSpace) -> None:
-    """Refuse a metric that needs factors if none of them varies, or if no image is fully labelled."""
-    if metric.labels and space.factors and not space.size:
-        raise UndefinedError(f"no image has all of its factors labelled: {', '.join(space.names)}")
-    if metric.labels and not any(size > 1 for size in space.sizes):
-        raise UndefinedError("there are no ground-truth factors with at least two values to compare the codes with")
 
 
 def scorable(space: FactorSpace, bins: int | None = None) -> tuple[FactorSpace, dict[str, str]]:
@@ -434,7 +430,7 @@ def encode_images(
     progress: Callable[[float], None] = lambda count: None,
 ) -> EncodedImages:
     """Return the codes of these images, each encoded once; `progress` is called with the number of encoded images."""
-    codes, done = np.zeros((0, 0), np.float32), 0
+    parts: list[NDArray[np.float32]] = []
     for batch in _batches(dataset, images, seed):
         found = as_array(encode(batch))
         if found.ndim != 2 or len(found) != len(batch):
@@ -442,12 +438,12 @@ def encode_images(
             raise UserError(f"represent must give codes of shape {shape}")
         if not np.isfinite(found).all():
             raise UserError("represent gave NaN or infinite codes; fix the model before it is scored")
-        codes = codes if done else np.empty((len(images), found.shape[1]), np.float32)
-        if found.shape[1] != codes.shape[1]:
-            raise UserError(f"represent gave {codes.shape[1]} latents for one batch and {found.shape[1]} for another")
-        codes[done : done + len(found)] = found
-        done += len(found)
+        if parts and found.shape[1] != parts[0].shape[1]:
+            one, other = parts[0].shape[1], found.shape[1]
+            raise UserError(f"represent gave {one} latents for one batch and {other} for another")
+        parts.append(found.astype(np.float32))
         progress(len(found))
+    codes = np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
     return EncodedImages(space, images, codes)
 
 
@@ -501,16 +497,16 @@ def score_with_intervals(
     rest = options.bootstrap - 1
     result = metric.score(samples, lambda share: progress(share / (2 + rest)))
     begun = perf_counter()
-    first = resampled_scores(metric, samples, options.seed, range(1))
+    found = resampled_scores(metric, samples, options.seed, range(1))
     seconds = perf_counter() - begun
     if seconds * rest > LONG:
         say(f"{metric.name}: {options.bootstrap} resamples, ETA {clock(seconds * rest)}")
     size = 1 + min(rest // 8, int(0.5 / max(seconds, 1e-6)))  # in half a second; dispatching one takes longer than MIG
     chunks = [range(start, min(start + size, rest + 1)) for start in range(1, rest + 1, size)]
-    tasks = [(metric, samples, options.seed, chunk) for chunk in chunks]
-    costs = [float(len(chunk)) for chunk in chunks]
-    others = fit_in_parallel(resampled_scores, tasks, costs, lambda share: progress(share * rest / (2 + rest)))
-    return replace(result, bootstrap=_intervals(result, [*first, *chain.from_iterable(others)], metric.labels))
+    tasks, costs = [(metric, samples, options.seed, chunk) for chunk in chunks], [float(len(chunk)) for chunk in chunks]
+    for others in fit_in_parallel(resampled_scores, tasks, costs, lambda share: progress(share * rest / (2 + rest))):
+        found += others
+    return replace(result, bootstrap=_intervals(result, found, metric.labels))
 
 
 def resampled_scores(metric: Metric, samples: Samples, seed: int, numbers: range) -> list[dict[str, float]]:
@@ -529,8 +525,7 @@ def resampled_scores(metric: Metric, samples: Samples, seed: int, numbers: range
 
 def _scalars(result: Result) -> dict[str, float]:
     """Return the score and the other floats of a result."""
-    values = {entry.name: getattr(result, entry.name) for entry in fields(result)}
-    return {name: value for name, value in values.items() if isinstance(value, float)}
+    return {name: value for name, value in vars(result).items() if isinstance(value, float)}
 
 
 def _intervals(result: Result, resamples: list[dict[str, float]], is_share: bool) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def histogram_information(codes: ArrayLike, factors: ArrayLike, num_bins: int) -
 
 
 def shares_of(information: Floats, entropies: Floats) -> Floats:
-    """Return information (…, n) / entropies (n,), 0 where an entropy is 0."""
+    """Return information / entropies, which may be those of columns or rows; 0 where an entropy is 0."""
     return np.divide(information, entropies, out=np.zeros_like(information), where=entropies > 0)
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lddr.data.factors import FactorSpace, FactorTable, Indices
+from lddr.data.factors import FactorSpace, FactorTable
 from lddr.errors import UserError
 from lddr.metrics.information import Floats, Whole, as_codes, checked, in_column
 from lddr.metrics.metric import Count, Draws, NotNegative, Result, Samples, SampleSet, Share, UndefinedError, metric
@@ -41,17 +41,11 @@ def held_draws(
     for part, wanted in points.items():
         counts = generator.multinomial(wanted, np.full(len(factors), 1 / len(factors)))
         for factor, count in zip(factors, counts.tolist(), strict=True):
-            if count:
-                draws[f"{part} {factor}"] = sharing(space, generator, factor, (count, *shape), together)
+            if count:  # the value is that of a random image, so that it occurs
+                values = space.factors_of(space.sample(generator, (count, *shape)))[..., factor]
+                shared = np.repeat(values[..., None], together, axis=-1)
+                draws[f"{part} {factor}"] = space.sample_with(generator, factor, shared)
     return draws
-
-
-def sharing(
-    space: FactorSpace, generator: np.random.Generator, factor: int, shape: tuple[int, ...], together: int
-) -> Indices:
-    """Sample images (*shape, together), of which those along the last axis share the value of a random image."""
-    values = space.factors_of(space.sample(generator, shape))[..., factor]  # from an image: so the value occurs
-    return space.sample_with(generator, factor, np.repeat(values[..., None], together, axis=-1))
 
 
 def held_samples(samples: Samples, part: str) -> dict[int, SampleSet]:
@@ -83,14 +77,13 @@ def drawn_pairs(
     return held_draws(space, generator, {"train": train_points, "test": test_points}, (pairs,), together=2)
 
 
-def mean_difference(pairs: Floats) -> Floats:
-    """Return mean absolute differences: (points, pairs, 2, latents) → (points, latents)."""
-    return np.abs(pairs[:, :, 0] - pairs[:, :, 1]).mean(axis=1)
-
-
 def differences(samples: Samples) -> list[Any]:
-    """Return the mean differences of the sampled pairs, and the factor held in each."""
-    return [given for part in ("train", "test") for given in summarised(samples, part, mean_difference)]
+    """Return the mean absolute differences of the sampled pairs, and the factor held in each."""
+
+    def mean_difference(pairs: Floats) -> Floats:  # (points, pairs, 2, latents) → (points, latents)
+        return np.abs(pairs[:, :, 0] - pairs[:, :, 1]).mean(axis=1)
+
+    return [*summarised(samples, "train", mean_difference), *summarised(samples, "test", mean_difference)]
 
 
 @dataclass(frozen=True)
@@ -138,25 +131,21 @@ def beta_vae_score(
     >>> beta_vae_score(differences, held, differences, held).score
     1.0
     """
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
     train, train_labels = checked(differences_train, in_column(held_train))
     test, test_labels = checked(differences_test, in_column(held_test))
     if len(np.unique(train_labels)) < 2:
         raise UndefinedError("the BetaVAE score classifies held factors, but all training points hold the same one")
-    predict, converged = _fitted(train, train_labels[:, 0], max_iterations)
-    accuracies = [float((predict(x) == y[:, 0]).mean()) for x, y in ((test, test_labels), (train, train_labels))]
-    sizes = {"train_points": len(train), "test_points": len(test)}
-    return BetaVaeResult(accuracies[0], accuracies[1], converged, settings=sizes)
-
-
-def _fitted(points: Floats, labels: Whole, max_iterations: int) -> tuple[Callable[[Floats], Whole], bool]:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-
     classifier = LogisticRegression(max_iter=max_iterations, random_state=0)
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always", ConvergenceWarning)  # reported in the result instead
-        classifier.fit(points, labels)
-    return classifier.predict, not any(issubclass(one.category, ConvergenceWarning) for one in complaints)
+        classifier.fit(train, train_labels[:, 0])
+    converged = not any(issubclass(one.category, ConvergenceWarning) for one in complaints)
+    accuracies = [float(classifier.score(x, y[:, 0])) for x, y in ((test, test_labels), (train, train_labels))]
+    sizes = {"train_points": len(train), "test_points": len(test)}
+    return BetaVaeResult(accuracies[0], accuracies[1], converged, settings=sizes)
 
 
 Several = Annotated[int, {"at_least": 2}]  # one has no variance
@@ -189,7 +178,7 @@ def variance(codes: Floats) -> Floats:
 def variances_of(samples: Samples) -> list[Any]:
     """Return the variances of the sample and of the sampled groups, and the factor held in each."""
     values, factors = checked(samples["samples"].codes, samples["samples"].factors)
-    groups = [given for part in ("train", "test") for given in summarised(samples, part, variance)]
+    groups = *summarised(samples, "train", variance), *summarised(samples, "test", variance)
     return [variance(values), *groups, factors.shape[1]]
 
 
@@ -254,28 +243,15 @@ def factor_vae_score(
         )
     active = (np.sqrt(scale) >= min_std) & (scale > 0)
     width = num_factors or int(max(train_labels.max(), test_labels.max())) + 1
-    votes, test_votes = (
-        votes_won(local / np.where(active, scale, 1), labels[:, 0], active, width)
-        for local, labels in ((train, train_labels), (test, test_labels))
-    )
+    votes = np.zeros((2, len(active), width), np.int64)  # how often each latent won while each factor was held
+    for won, local, labels in zip(votes, (train, test), (train_labels, test_labels), strict=True):
+        if active.any():
+            ratios = np.where(active, local / np.where(active, scale, 1), np.inf)
+            np.add.at(won, (ratios.argmin(axis=1), labels[:, 0]), 1)
+    right = np.take_along_axis(votes, votes[0].argmax(axis=1)[None, :, None], axis=2).sum(axis=(1, 2))
+    train_accuracy, score = map(float, right / np.maximum(votes.sum(axis=(1, 2)), 1))
     sizes = {"train_votes": len(train), "test_votes": len(test)}
-    score, train_accuracy = majority_accuracy(votes, test_votes), majority_accuracy(votes, votes)
-    return FactorVaeResult(score, train_accuracy, votes, int(active.sum()), settings=sizes)
-
-
-def votes_won(ratios: Floats, labels: Whole, active: NDArray[np.bool_], num_factors: int) -> Whole:
-    """Count how often each latent had the smallest ratio (votes, latents) while each factor was held."""
-    votes = np.zeros((len(active), num_factors), np.int64)
-    if active.any():
-        winners = np.where(active, ratios, np.inf).argmin(axis=1)
-        np.add.at(votes, (winners, labels), 1)
-    return votes
-
-
-def majority_accuracy(votes: Whole, test_votes: Whole) -> float:
-    """Return the share of the test votes whose factor is the one that the latent stands for by `votes`."""
-    right = np.take_along_axis(test_votes, votes.argmax(axis=1)[:, None], axis=1).sum()
-    return float(right / max(test_votes.sum(), 1))
+    return FactorVaeResult(score, train_accuracy, votes[0], int(active.sum()), settings=sizes)
 
 
 def drawn_values(
@@ -284,14 +260,11 @@ def drawn_values(
     """Sample about as many images for each factor, equally many of each value; the part "factor 3" holds factor 3."""
     draws: Draws = {}
     for factor in holdable(space, at_least=1):
-        values = evenly_chosen(occurring(space, factor), max_values)
+        values = occurring(space, factor)
+        chosen = np.linspace(0, len(values) - 1, min(len(values), max_values)).round()  # evenly, if there are too many
+        values = values[chosen.astype(np.int64)]
         draws[f"factor {factor}"] = space.sample_with(generator, factor, np.repeat(values, -(-samples // len(values))))
     return draws
-
-
-def evenly_chosen(values: Whole, at_most: int) -> Whole:
-    """Return all values, or evenly chosen ones if there are too many."""
-    return values[np.linspace(0, len(values) - 1, min(len(values), at_most)).round().astype(np.int64)]
 
 
 def codes_by_factor(samples: Samples) -> list[Any]:
@@ -354,22 +327,19 @@ def irs(
     if len(codes) != len(values) or not len(codes):
         raise UserError(f"expected codes and values for every factor, got them for {len(codes)} and {len(values)}")
     given = [checked(one, in_column(value)) for one, value in zip(codes, values, strict=True)]
-    largest = largest_deviation(np.concatenate([one for one, _ in given]))  # (latents,)
+    everything = np.concatenate([one for one, _ in given])
+    moves = np.ptp(everything, axis=0) > 0  # (latents,); rounding gives a constant latent a deviation from its mean
+    largest = np.where(moves, np.abs(everything - everything.mean(axis=0)).max(axis=0), 0.0)
     deviations = np.stack([expected_deviation(one, value[:, 0], quantile) for one, value in given], axis=1)
     shares = np.divide(deviations, largest[:, None], out=np.ones_like(deviations), where=largest[:, None] > 0)
     varied = np.array([len(np.unique(value)) > 1 for _, value in given])
-    found = np.where(varied & (largest[:, None] > 0), 1 - shares, 0.0)
+    found = np.where(varied, 1 - shares, 0.0)
     robustness = np.zeros((len(found), num_factors or len(given)))
     robustness[:, range(len(given)) if held is None else held] = found
     scores = found.max(axis=1)
     score = float(np.average(scores, weights=largest)) if largest.any() else 0.0
     sizes = {"images": [len(one) for one, _ in given]}
     return IrsResult(score, tuple(scores.tolist()), tuple(largest.tolist()), robustness, settings=sizes)
-
-
-def largest_deviation(codes: Floats) -> Floats:
-    """Return the largest distance of a code from the mean of its latent, exactly 0 for a constant one: (latents,)."""
-    return np.where(np.ptp(codes, axis=0) > 0, np.abs(codes - codes.mean(axis=0)).max(axis=0), 0.0)
 
 
 def expected_deviation(codes: Floats, values: Whole, quantile: float) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
@@ -290,11 +290,7 @@ def _with_settings(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*values: P.args, **named: P.kwargs) -> R:
         bound = signature.bind(*values, **named)
         bound.apply_defaults()
-        settings = {}
-        for key, rule in rules.items():
-            value = bound.arguments[key]
-            is_none = isinstance(value, tuple) and rule.default == () == value  # rules refuse empty lists otherwise
-            settings[key] = value if is_none else rule.fitting(f"{name}: {key}", value)
+        settings = {key: rule.fitting(f"{name}: {key}", bound.arguments[key]) for key, rule in rules.items()}
         bound.arguments.update(settings)
         result = function(*bound.args, **bound.kwargs)
         if few := few_samples_warning(result.settings):
@@ -388,27 +384,12 @@ def metric_descriptions() -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def fit_in_parallel(
-    fit: Callable[..., T], tasks: Iterable[Sequence[Any]], costs: Sequence[float], progress: Progress | None = None
-) -> list[T]:
-    """Return `fit(*task)` for every task, in order; `progress` is called with each finished task's share of `costs`."""
-    from joblib import Parallel, delayed
-
-    results, total = [], sum(costs) or 1.0
-    fits = Parallel(return_as="generator")(delayed(_on_one_thread)(fit, *task) for task in tasks)
-    for result, cost in zip(fits, costs, strict=True):
-        results.append(result)
+def reporting(items: Iterable[T], shares: Sequence[float], progress: Progress | None) -> Iterator[T]:
+    """Iterate over items; `progress` is called with the share of each one when it is finished."""
+    for item, share in zip(items, shares, strict=True):
+        yield item
         if progress is not None:
-            progress(cost / total)
-    return results
-
-
-def _on_one_thread(fit: Callable[..., T], *task: Any) -> T:
-    """Fit with one thread: otherwise, the last digits of sums would depend on the number of threads."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return fit(*task)
+            progress(share)
 
 
 def parallel_jobs(jobs: int) -> AbstractContextManager:

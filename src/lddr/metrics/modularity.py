@@ -1,6 +1,5 @@
 """Modularity, explicitness and compactness: of Ridgeway & Mozer (2018), and as InfoMEC (Hsu et al. 2023)."""
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -19,17 +18,8 @@ from lddr.metrics.information import (
     mutual_information,
     shares_of,
 )
-from lddr.metrics.metric import (
-    Count,
-    NotNegative,
-    Progress,
-    Result,
-    Seed,
-    Share,
-    UndefinedError,
-    fit_in_parallel,
-    metric,
-)
+from lddr.metrics.metric import Count, NotNegative, Progress, Result, Seed, Share, UndefinedError, metric
+from lddr.metrics.probes import fit_in_parallel, fitted, standardised
 
 ROUNDING = 1e-12  # nats: less than this is rounding error, not information
 Estimator = Literal["neighbours", "binned", "categories"]
@@ -161,14 +151,6 @@ def _area(
     return float(np.mean([roc_auc_score(asked == value, found[:, place]) for place, value in enumerate(values)]))
 
 
-def standardised(train: Floats, test: Floats) -> tuple[Floats, Floats]:
-    """Scale both samples to mean 0 and variance 1 in the first; a latent that is constant there becomes 0 there."""
-    from sklearn.preprocessing import StandardScaler
-
-    scaler = StandardScaler().fit(train)
-    return scaler.transform(train), scaler.transform(test)
-
-
 def probabilities(
     model: Any,  # a classifier of scikit-learn
     train: Any,  # (samples, columns), sparse or not
@@ -177,14 +159,10 @@ def probabilities(
     values: Whole,
 ) -> Floats:
     """Return a fitted model's probability of every value, (samples of `test`, values); 0 for an unseen value."""
-    from sklearn.exceptions import ConvergenceWarning
-
     seen = np.unique(factor)
     found = np.ones((test.shape[0], 1))  # a model of one value has no choice
     if len(seen) > 1:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of iterations is a setting
-            found = model.fit(train, factor).predict_proba(test)
+        found = fitted(model, train, factor).predict_proba(test)
     place = np.searchsorted(seen, values).clip(max=len(seen) - 1)
     return np.where(seen[place] == values, found[:, place], 0.0)
 

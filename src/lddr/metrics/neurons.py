@@ -1,13 +1,13 @@
 """Single-neuron classification (SNC) and neuron knockout (NK), after Mahon et al. (2024) and their code."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lddr.metrics.information import Floats, Whole, checked_parts, mutual_information_matrix
-from lddr.metrics.metric import Count, Positive, Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
+from lddr.metrics.metric import Count, Positive, Progress, Result, Seed, metric
+from lddr.metrics.probes import fit_in_parallel, score_on_test, standardised, varying_factors
 
 NO_LATENT = -1  # the match of a factor that no latent is left for, or that does not vary
 BATCH = 4096
@@ -51,18 +51,16 @@ def snc(codes_train: ArrayLike, factors_train: ArrayLike, codes_test: ArrayLike,
     >>> snc(factors * 0.5, factors, factors * 0.5, factors).score
     1.0
     """
+    from scipy.stats import mode
+
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
-    matched = matched_latents(train, truth)
-    accuracies, chances = np.zeros(len(matched)), np.zeros(len(matched))
-    varies = np.ptp(truth, axis=0) > 0
-    for factor in np.flatnonzero(varies):
-        latent, values = matched[factor], np.unique(truth[:, factor])
-        favourite = np.bincount(np.searchsorted(values, truth[:, factor])).argmax()
-        chances[factor] = np.mean(asked[:, factor] == values[favourite])
-        accuracies[factor] = chances[factor]
-        if latent != NO_LATENT:
-            columns = train[:, latent], truth[:, factor], test[:, latent], asked[:, factor]
-            accuracies[factor] = _accuracy_of_bins(*columns)
+    matched, varies = matched_latents(train, truth)
+    chances = np.where(np.ptp(truth, axis=0) > 0, (asked == mode(truth, axis=0).mode).mean(axis=0), 0.0)
+    accuracies = chances.copy()
+    for factor in np.flatnonzero(matched != NO_LATENT):
+        latent = matched[factor]
+        columns = train[:, latent], truth[:, factor], test[:, latent], asked[:, factor]
+        accuracies[factor] = _accuracy_of_bins(*columns)
     return SncResult(
         float(accuracies[varies].mean()),
         tuple(accuracies.tolist()),
@@ -72,13 +70,11 @@ def snc(codes_train: ArrayLike, factors_train: ArrayLike, codes_test: ArrayLike,
     )
 
 
-def matched_latents(codes: Floats, factors: Whole) -> Whole:
-    """Return the latent of each factor, (factors,), -1 where there is none."""
+def matched_latents(codes: Floats, factors: Whole) -> tuple[Whole, Whole]:
+    """Return the latent of each factor, (factors,), -1 where there is none; and the factors that vary."""
     from scipy.optimize import linear_sum_assignment
 
-    varies = np.flatnonzero(np.ptp(factors, axis=0) > 0)
-    if not len(varies):
-        raise UndefinedError("single neurons need a factor with more than one value among the train samples")
+    varies = varying_factors(factors, "single neurons need")
     columns = []
     for factor in varies:
         edges = equally_filled(codes, len(np.unique(factors[:, factor])))
@@ -87,7 +83,7 @@ def matched_latents(codes: Floats, factors: Whole) -> Whole:
     latents, places = linear_sum_assignment(np.stack(columns, axis=1), maximize=True)
     matched = np.full(factors.shape[1], NO_LATENT)
     matched[varies[places]] = latents
-    return matched
+    return matched, varies
 
 
 def equally_filled(codes: Floats, bins: int) -> Floats:
@@ -160,23 +156,26 @@ def nk(
     >>> round(nk(factors * 1.0, factors, factors * 1.0, factors, width=16).score, 1)
     0.5
     """
-    from lddr.metrics.modularity import standardised
+    from sklearn.dummy import DummyClassifier
+    from sklearn.neural_network import MLPClassifier
 
     train, truth, test, asked = checked_parts(codes_train, factors_train, codes_test, factors_test)
-    matched = matched_latents(train, truth)
+    matched, varies = matched_latents(train, truth)
     scaled, scaled_test = standardised(train, test)
+    options = {"learning_rate_init": learning_rate, "max_iter": epochs, "random_state": seed, "alpha": 0.0}
+    network = MLPClassifier((width,), batch_size=min(BATCH, len(train)), **options)
+    without_latents = DummyClassifier(strategy="most_frequent")
     tasks, costs, factors = [], [], np.flatnonzero(matched != NO_LATENT)
     for factor in factors:
         everything = np.arange(train.shape[1])
         for kept in (everything, np.delete(everything, matched[factor])):
-            parts = scaled[:, kept], truth[:, factor], scaled_test[:, kept], asked[:, factor]
-            tasks.append((*parts, width, learning_rate, epochs, seed))
+            model = network if len(kept) else without_latents
+            tasks.append((model, scaled[:, kept], truth[:, factor], scaled_test[:, kept], asked[:, factor]))
             costs.append(float(len(np.unique(truth[:, factor]))))
     accuracies, without = np.zeros((2, len(matched)))
-    accuracies[factors], without[factors] = np.reshape(
-        fit_in_parallel(_mlp_accuracy, tasks, costs, progress), (-1, 2)
-    ).T
-    drops, varies = accuracies - without, np.ptp(truth, axis=0) > 0
+    found = fit_in_parallel(score_on_test, tasks, costs, progress)
+    accuracies[factors], without[factors] = found[::2], found[1::2]
+    drops = accuracies - without
     return NkResult(
         float(drops[varies].mean()),
         tuple(drops.tolist()),
@@ -185,28 +184,3 @@ def nk(
         tuple(matched.tolist()),
         settings={"train": len(train), "test": len(test)},
     )
-
-
-def _mlp_accuracy(
-    train: Floats,
-    labels: Whole,
-    test: Floats,
-    asked: Whole,
-    width: int,
-    learning_rate: float,
-    epochs: int,
-    seed: int,
-) -> float:
-    """Return the test accuracy of an MLP; without latents, that of the most frequent value."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPClassifier
-
-    if not train.shape[1]:
-        values, counts = np.unique(labels, return_counts=True)
-        return float(np.mean(asked == values[counts.argmax()]))
-    options = {"learning_rate_init": learning_rate, "max_iter": epochs, "random_state": seed, "alpha": 0.0}
-    model = MLPClassifier((width,), batch_size=min(BATCH, len(train)), **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is a setting
-        model.fit(train, labels)
-    return float(np.mean(model.predict(test) == asked))

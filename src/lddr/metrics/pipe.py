@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from lddr.data.dataset import Dataset, as_floats, stream
-from lddr.metrics.metric import Count, Positive, Progress, Result, metric
+from lddr.metrics.metric import Count, Positive, Progress, Result, metric, reporting
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -78,55 +78,45 @@ def pipe(
 
     half = max(batch_size // 2, 2)
     learned, tested = half * max(1, round(train / (2 * half))), max(1, round(test / 2))
-    codes = _codes(trained, dataset, seed, learned + tested)
-    others = _independent(codes, seed, apart)
+    total = learned + tested
+    codes, others = _codes(trained, dataset, seed, total, apart)
     network = _judge(trained, seed)
     optimizer = Adam(network.parameters(), learning_rate, BETAS)
-    for first in range(0, learned, half):
+    starts = range(0, learned, half)
+    for first in reporting(starts, [half / total] * len(starts), progress):
         optimizer.zero_grad()
         ours, theirs = _judged(network, trained, codes, others, slice(first, first + half))
         ((softplus(-ours) + softplus(theirs)).mean() / 2).backward()
         optimizer.step()
-        if progress is not None:
-            progress(half / (learned + tested))
     right = 0.0
     network.eval()
-    for first in range(learned, learned + tested, CHUNK):
-        here = slice(first, min(first + CHUNK, learned + tested))
-        right += _right(*_judged(network, trained, codes, others, here))
-        if progress is not None:
-            progress((here.stop - first) / (learned + tested))
+    tests = [slice(first, min(first + CHUNK, total)) for first in range(learned, total, CHUNK)]
+    for here in reporting(tests, [(here.stop - here.start) / total for here in tests], progress):
+        ours, theirs = _judged(network, trained, codes, others, here)
+        for logits in (ours, -theirs):  # positive where the judge is right; a logit of 0 counts half
+            right += float((logits > 0).sum()) + float((logits == 0).sum()) / 2
     accuracy = right / (2 * tested)
-    return PipeResult(min(1.0, 2 * (1 - accuracy)), accuracy=accuracy)
+    return PipeResult(min(1.0, 2 * (1 - accuracy)), accuracy)
 
 
-def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int) -> "Tensor":
-    """Return the codes of sampled images, (count, latents)."""
+def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int, apart: str) -> "tuple[Tensor, Tensor]":
+    """Return the codes of sampled images, and codes each latent of which is drawn independently: (count, latents)."""
     import torch
 
-    from lddr.training.batches import as_tensor
+    from lddr import losses
+    from lddr.training.batches import as_tensor, torch_stream
 
     parts = []
     with torch.no_grad():
         for number, first in enumerate(range(0, count, CHUNK)):
             drawn = dataset.draw(stream(seed, "pipe", number), min(CHUNK, count - first))
             parts.append(trained.vae.encode(as_tensor(as_floats(drawn), trained.device)).mean)
-    return torch.cat(parts)
-
-
-def _independent(codes: "Tensor", seed: int, apart: str) -> "Tensor":
-    """Return as many codes, each latent of which is drawn independently."""
-    import torch
-
-    from lddr import losses
-    from lddr.training.batches import torch_stream
-
-    generator = torch_stream(seed, "pipe codes")
+    codes, generator = torch.cat(parts), torch_stream(seed, "pipe codes")
     if apart == "marginals":
-        drawn = losses.permutations((len(codes), codes.shape[1]), generator)
-        return losses.permute_latents(codes, drawn.to(codes.device))
+        order = losses.permutations((len(codes), codes.shape[1]), generator)
+        return codes, losses.permute_latents(codes, order.to(codes.device))
     low, high = codes.amin(0), codes.amax(0)
-    return low + (high - low) * torch.rand(codes.shape, generator=generator).to(codes.device)
+    return codes, low + (high - low) * torch.rand(codes.shape, generator=generator).to(codes.device)
 
 
 def _judge(trained: "Trained", seed: int) -> "nn.Module":
@@ -161,8 +151,3 @@ def _judged(
         images = trained.vae.decode(trained.vae.latent.embed(torch.cat([codes[here], others[here]])))
     ours, theirs = network(images).chunk(2)
     return ours, theirs
-
-
-def _right(ours: "Tensor", theirs: "Tensor") -> float:
-    """Count the images that the judge classifies correctly; a logit of 0 counts half."""
-    return sum(float((kind > 0).sum()) + float((kind == 0).sum()) / 2 for kind in (ours, -theirs))

@@ -1,14 +1,14 @@
 """SAP: by how much the best single latent predicts a factor better than the second best does (Kumar et al. 2018)."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lddr.metrics.information import Floats, Whole, checked_parts
-from lddr.metrics.metric import Positive, Progress, Result, Seed, UndefinedError, fit_in_parallel, metric
+from lddr.metrics.information import Floats, checked_parts
+from lddr.metrics.metric import Positive, Progress, Result, Seed, metric
 from lddr.metrics.mig import two_largest
+from lddr.metrics.probes import fit_in_parallel, score_on_test, varying_factors
 
 SMALLEST = 1e-100  # smaller codes are set to 0: the solver does not stop when their squares underflow
 
@@ -61,34 +61,17 @@ def sap(
     >>> round(sap(codes[:1_000], factors[:1_000], codes[1_000:], factors[1_000:]).score, 1)
     0.5
     """
+    from sklearn.svm import LinearSVC
+
     train, truth, test, truth_test = checked_parts(codes_train, factors_train, codes_test, factors_test)
-    classes = np.array([len(np.unique(column)) for column in truth.T])
-    varies = np.flatnonzero(classes > 1)
-    if not len(varies):
-        raise UndefinedError("SAP needs a factor with more than one value among the train samples")
+    varies = varying_factors(truth, "SAP needs")
+    train, test = (np.where(np.abs(codes) < SMALLEST, 0.0, codes) for codes in (train, test))
+    model = LinearSVC(C=regularisation, class_weight="balanced", random_state=seed)  # 1,000 iterations, as published
     pairs = [(latent, factor) for latent in range(train.shape[1]) for factor in varies]
-    tasks = [
-        (train[:, [latent]], truth[:, factor], test[:, [latent]], truth_test[:, factor], regularisation, seed)
-        for latent, factor in pairs
-    ]
-    fits = fit_in_parallel(_accuracy, tasks, [float(classes[factor]) for _, factor in pairs], progress)
+    tasks = [(model, train[:, [i]], truth[:, k], test[:, [i]], truth_test[:, k]) for i, k in pairs]
+    costs = [float(len(np.unique(truth[:, factor]))) for _, factor in pairs]
     accuracy = np.zeros((train.shape[1], truth.shape[1]))
-    accuracy[:, varies] = np.reshape(fits, (train.shape[1], len(varies)))
+    accuracy[:, varies] = np.reshape(fit_in_parallel(score_on_test, tasks, costs, progress), (-1, len(varies)))
     first, second = two_largest(accuracy)
     gaps, sizes = first - second, {"train": len(train), "test": len(test)}
     return SapResult(float(gaps[varies].mean()), tuple(gaps.tolist()), accuracy, settings=sizes)
-
-
-def _accuracy(
-    codes: Floats, labels: Whole, codes_test: Floats, labels_test: Whole, regularisation: float, seed: int
-) -> float:
-    """Return the test accuracy of a linear support vector machine on one latent; codes are (samples, 1)."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
-
-    codes, codes_test = (np.where(np.abs(part) < SMALLEST, 0.0, part) for part in (codes, codes_test))
-    model = LinearSVC(C=regularisation, class_weight="balanced", random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the published scores are those after 1000 iterations
-        model.fit(codes, labels)
-    return float(np.mean(model.predict(codes_test) == labels_test))

@@ -125,10 +125,8 @@ def select(
         raise UserError(_nothing(by, left_out))
     require_comparable(ranked, selector)
     ordered = sorted(values.items(), key=lambda item: (-selector.sign * item[1], item[0]))  # equal values by name
-    ranks: dict[float, int] = {}
-    for position, (_, value) in enumerate(ordered, start=1):
-        ranks.setdefault(value, position)
-    ranking = tuple(Place(ranks[value], run, value) for run, value in ordered)
+    numbers = [value for _, value in ordered]
+    ranking = tuple(Place(numbers.index(value) + 1, run, value) for run, value in ordered)
     return Selection(
         chosen=ranking[0].run,
         selector=by,
@@ -174,9 +172,8 @@ def _nothing(by: str, left_out: dict[str, list[str]]) -> str:
     if not left_out:
         return "there are no runs to choose from; train some, or give the folder that holds them"
     reason, folders = max(left_out.items(), key=lambda item: len(item[1]))
-    return f"nothing can be chosen by {by}: {folders[0]} {reason}" + (
-        f" (and so on for {len(folders)} runs)" if len(folders) > 1 else ""
-    )
+    others = f" (and so on for {len(folders)} runs)" if len(folders) > 1 else ""
+    return f"nothing can be chosen by {by}: {folders[0]} {reason}{others}"
 
 
 # how good the selectors are, on runs with ground-truth scores
@@ -261,6 +258,7 @@ def _report(
     verdicts = {name: _measured(find_selector(name), Candidates(runs, encode)) for name in by}
     pairs = [(name, metric, *_both(runs, verdicts[name], metric)) for name in by for metric in metrics]
     signs = {name: find_selector(name).sign for name in by}
+    left_out = {name: dict(Counter(v for v in found if isinstance(v, str))) for name, found in verdicts.items()}
     return SelectorReport(
         title=_title(runs),
         models=tuple(dict.fromkeys(str(run.value("model")) for run in runs)),
@@ -268,7 +266,7 @@ def _report(
         compared={name: runs[0].value(name) for name in GROUPED_BY},
         correlations=tuple(correlation(name, metric, signs[name] * x, y) for name, metric, x, y in pairs),
         choices=tuple(score_of_choice(name, metric, signs[name] * x, y) for name, metric, x, y in pairs if len(x)),
-        left_out={name: dict(counts) for name, reasons in verdicts.items() if (counts := _reasons(reasons))},
+        left_out={name: counts for name, counts in left_out.items() if counts},
     )
 
 
@@ -301,10 +299,6 @@ def _both(runs: Sequence[Run], verdicts: Sequence[Verdict], metric: str) -> tupl
     pairs = [(v, run.number(metric)) for run, v in zip(runs, verdicts, strict=True) if not isinstance(v, str)]
     both = np.array([pair for pair in pairs if pair[1] is not None], np.float64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
-
-
-def _reasons(verdicts: Sequence[Verdict]) -> Counter[str]:
-    return Counter(verdict for verdict in verdicts if isinstance(verdict, str))
 
 
 def _title(runs: Sequence[Run]) -> str:

@@ -1,6 +1,7 @@
 """The selectors: numbers of runs, mostly without labels, by which a model can be chosen."""
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -107,13 +108,16 @@ def encoded_models(
     candidates: Candidates, otherwise: str = "", discrete: bool = False
 ) -> "tuple[list[Verdict], dict[int, Encoded]]":
     """Return the encoded models by the place of their run, and a verdict for every run: the reason if it has none."""
-    found = [candidates.encode(run) for run in candidates.runs]
-    if discrete:
-        found = [
-            "has no categories" if not isinstance(model, str) and model.categories is None else model for model in found
-        ]
-    verdicts: list[Verdict] = [model if isinstance(model, str) else otherwise for model in found]
-    return verdicts, {place: model for place, model in enumerate(found) if not isinstance(model, str)}
+    verdicts: list[Verdict] = [otherwise] * len(candidates.runs)
+    models = {}
+    for place, model in enumerate(map(candidates.encode, candidates.runs)):
+        if isinstance(model, str):
+            verdicts[place] = model
+        elif discrete and model.categories is None:
+            verdicts[place] = "has no categories"
+        else:
+            models[place] = model
+    return verdicts, models
 
 
 def among_seeds(
@@ -148,13 +152,12 @@ def agreement(models: Sequence[Whole]) -> Floats:
     """
     from scipy.optimize import linear_sum_assignment
 
-    counted = [_indicators(model) for model in models]
+    indicators = [(model[:, :, None] == np.arange(GROUPS)).astype(np.float32) for model in models]
     pairs = np.eye(len(models))
-    for row in range(len(models)):
-        for column in range(row):
-            shared = normalised_information(counted[row], counted[column])
-            matched = shared[linear_sum_assignment(shared, maximize=True)].sum()
-            pairs[row, column] = pairs[column, row] = matched / max(*shared.shape, 1)
+    for row, column in combinations(range(len(models)), 2):
+        shared = normalised_information(indicators[column], indicators[row])
+        matched = shared[linear_sum_assignment(shared, maximize=True)].sum()
+        pairs[row, column] = pairs[column, row] = matched / max(*shared.shape, 1)
     return pairs
 
 
@@ -192,10 +195,6 @@ def normalised_information(left: NDArray[np.float32], right: NDArray[np.float32]
     information = np.maximum(one[:, None] + other - joint, 0.0)
     largest = np.maximum(one[:, None], other)
     return np.divide(information, largest, out=np.zeros_like(information), where=largest > 0)
-
-
-def _indicators(model: Whole) -> NDArray[np.float32]:
-    return (model[:, :, None] == np.arange(GROUPS)).astype(np.float32)  # (samples, latents, groups)
 
 
 def _entropies(counts: NDArray[np.float32], samples: int) -> Floats:
