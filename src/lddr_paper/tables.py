@@ -117,16 +117,18 @@ def lined_table(
         wanted = ",".join(dict.fromkeys(line.metric for line in lines))
         raise UndefinedError(f"no run has these scores; get them with: lddr evaluate RUN... --metrics {wanted}")
     lines = [lines[place] for place in kept]
-    columns: list[tuple[Cell, ...]] = [(head, *(line.label for line in lines))]
+    header: list[str] = [head]
+    columns: list[Sequence[Cell]] = [[line.label for line in lines]]
     for group, every in ours:
         cells = [every[place] for place in kept]
         best = iter(with_best([cell for cell, line in zip(cells, lines, strict=True) if line.rivals]))
         marked = [next(best) if line.rivals else cell for cell, line in zip(cells, lines, strict=True)]
-        columns.append((group.label, *marked))
+        header.append(group.label)
+        columns.append(marked)
         if any(theirs := [line.paper(counterpart(group.dataset)) for line in lines]):
-            columns.append((f"{source}: {counterpart_title(group.dataset)}", *theirs))
-    header, *rows = zip(*columns, strict=True)
-    table = Table("", "", header, tuple(rows), decimals=decimals, source=paper_source())
+            header.append(f"{source}: {counterpart_title(group.dataset)}")
+            columns.append(theirs)
+    table = Table("", "", tuple(header), tuple(zip(*columns, strict=True)), decimals=decimals, source=paper_source())
     return with_notes(table, COUNTED, found)
 
 
@@ -182,7 +184,7 @@ def wins(groups: Sequence[Group]) -> Table:
     """Return a row per method, and a column per number of labels and rule."""
     main = main_groups(groups)
     found, titles = standings(main), methods(main)
-    columns = {}
+    columns: dict[str, list[Cell]] = {}
     for one in found:
         shares = [Number(one.shares[name], fewest=one.fewest) if name in one.shares else None for name in titles]
         columns[f"{one.labels} labels, {one.rule}, {one.cases} cases"] = with_best(shares)

@@ -88,8 +88,8 @@ def forest(judged: Sequence[Judgement]) -> Figure:
             entries = rows.setdefault(one.verdicts[variant], [])
             if claim.axis == "cases":
                 won, cases = cases_won(found)
-                named = f"{claim.short}, {variant} ({won} of {cases})"
-                entries.append((claim, named, *3 * [100 * won / cases], 50))
+                share = 100 * won / cases
+                entries.append((claim, f"{claim.short}, {variant} ({won} of {cases})", share, share, share, 50))
                 continue
             for label, case in counted(found).items():
                 estimate = case.estimate

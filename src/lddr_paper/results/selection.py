@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 
 import numpy as np
@@ -84,13 +84,17 @@ def gather(runs: Sequence[Run]) -> None:
         members = [run for run in matching(everyone, dataset) if run.name in shown]
         if len(members) < 2:
             continue
-        crisp = selectors["crispness"].measure(Candidates(members, lambda run, shown=shown: shown[run.name]))
+        crisp = selectors["crispness"].measure(Candidates(members, partial(_codes_of, shown)))
         known = [
             (run.name, f"{value:.5f}") for run, value in zip(members, crisp, strict=True) if not isinstance(value, str)
         ]
         write_csv(FOLDER / f"{dataset}.csv", ("run", "crispness"), known)
         pairs = _compared(members, [shown[run.name] for run in members])
         write_csv(FOLDER / f"{dataset}-pairs.csv", ("one", "other", *PAIRWISE), pairs)
+
+
+def _codes_of(shown: Mapping[str, Encoded], run: Run) -> Encoded:
+    return shown[run.name]
 
 
 def _compared(runs: Sequence[Run], shown: list[Encoded]) -> Iterator[tuple[str, ...]]:
