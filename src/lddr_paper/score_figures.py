@@ -126,7 +126,8 @@ class HeatMap:
 
 def heat_map(title: str, rows: Iterable[str], columns: Iterable[str], found: Iterable[Sequence[Estimate]]) -> HeatMap:
     """Return the heat map of some correlations, (rows, columns); those whose interval includes 0 are unclear."""
-    values, low, high = np.moveaxis([[(one.value, one.low, one.high) for one in row] for row in found], -1, 0)
+    parts = np.array([[(one.value, one.low, one.high) for one in row] for row in found])
+    values, low, high = np.moveaxis(parts, -1, 0)
     return HeatMap(title, tuple(rows), tuple(columns), values, (low <= 0) & (high >= 0))
 
 
