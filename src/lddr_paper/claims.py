@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import product
@@ -21,16 +21,8 @@ from lddr_paper import judging
 from lddr_paper.comparisons import efficiencies
 from lddr_paper.judging import FEWEST, MIXED, Case, Claim, Measured, Runs, judge
 from lddr_paper.latent_figures import PARALLEL, axis_angle, grid_turn, space_of
-from lddr_paper.published import (
-    DATASETS,
-    LOOK_ALIKES,
-    SELECTED_FROM,
-    Departures,
-    departures,
-    paper_results,
-    paper_source,
-)
-from lddr_paper.tables import COUNTED, MARKS, with_notes
+from lddr_paper.published import DATASETS, LOOK_ALIKES, SELECTED_FROM, Departures, paper_results, paper_source
+from lddr_paper.tables import COUNTED, MARKS, marks_of, with_notes
 
 EVERY = ("circles", *DATASETS, *LOOK_ALIKES)  # datasets; our tables have circles, dsprites and rooms
 ENTROPY = "category_entropy"  # a score of our tables
@@ -41,39 +33,21 @@ TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class PageClaim(Claim):
-    """A claim of claims.toml, with what the results pages print about it (claims.toml describes the fields)."""
-
-    finding: str = ""
-    verdicts: Sequence[str] = ()
-    short: str = ""
-    axis: str = "MIG"
-    in_percent: bool = False
-    table: Sequence[str] = ()
-    medians: bool = True
-    median_digits: int = 3
-    judged: bool = True
-    crossed: str = ""
-    why: str = ""
-    pictures: Mapping[str, str] = field(default_factory=dict)
-
-
 @cache
-def claims() -> dict[str, PageClaim]:
+def claims() -> dict[str, Claim]:
     """Return all claims of claims.toml by name, in their order."""
     entries = tomllib.loads((files("lddr_paper") / "claims.toml").read_text(encoding="utf-8"))
     return {name: _claim(entries.get(entry.get("like"), {}) | entry) for name, entry in entries.items()}
 
 
-def _claim(entry: Mapping[str, Any]) -> PageClaim:
-    own = {name: value for name, value in entry.items() if name in PageClaim.__dataclass_fields__ and name != "rule"}
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    own = {name: value for name, value in entry.items() if name in Claim.__dataclass_fields__ and name != "rule"}
     if entry.get("rule") == "cases won":
         won = paper_results()["claims"]["unregularized_cases_won_by_discrete"]
         own["rule"] = partial(judging.cases_won, won["won"] / won["of"])
     variants = entry.get("variants", {"": {}})
     cases = {name: tuple(_cases({**entry, **each})) for name, each in variants.items()}
-    return PageClaim(**own | {"paper": entry.get("paper") or None, "cases": cases})
+    return Claim(**own | {"paper": entry.get("paper") or None, "cases": cases})
 
 
 STATISTICS: dict[str, judging.Statistic] = {
@@ -185,13 +159,11 @@ def claims_table(groups: Sequence[Group]) -> Table:
 
 def _number(cases: Sequence[Measured], summary: Summary, main: Mapping[str, Group], found: Departures) -> Number:
     """Return the summary of all datasets, marked if it is not directly comparable with the paper's."""
-    here: Departures = {}
+    here: set[str] = set()
     for one in cases:
         used = main[one.case.groups[0].dataset].metric_settings.get("mig") if "mig" in one.case.scores else None
-        for mark, what in departures([run for some in one.runs for run in some], "mig", used).items():
-            here.setdefault(mark, {}).update(what)
-            found.setdefault(mark, {}).update(what)
-    marks = "".join(mark for mark in MARKS if mark in here)
+        here.update(marks_of([run for some in one.runs for run in some], "mig", used, found))
+    marks = "".join(filter(here.__contains__, MARKS))
     count, fewest = sum(len(some) for one in cases for some in one.runs), min(one.estimate.runs for one in cases)
     return Number(summary([one.estimate.value for one in cases]), count=count, marks=marks, fewest=fewest)
 

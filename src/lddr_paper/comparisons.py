@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import nan
 
 import numpy as np
 
-from lddr import statistics
 from lddr.metrics.metric import SIX_METRICS, UndefinedError, disentanglement_metrics, metrics
 from lddr.models import models
 from lddr.report.groups import Group, scores_of
@@ -27,7 +25,6 @@ from lddr_paper.published import GAINS
 
 Pair = tuple[str, str]  # a continuous and a discrete model
 FEWEST_OF_EACH = 2  # runs of each model of a pair
-FEWEST_RANKED = 3  # runs needed for a rank correlation
 
 
 def model_pairs() -> list[Pair]:
@@ -176,10 +173,8 @@ def win_shares(datasets: Sequence[Sequence[Run]], rule: ChoiceRule) -> tuple[dic
     won: dict[Method, float] = dict.fromkeys((method(run) for runs in datasets for run in runs), 0.0)
     cases = 0
     for runs, metric in product(datasets, SIX_METRICS):
-        members: dict[Method, list[Run]] = {}
-        for run in runs:
-            members.setdefault(method(run), []).append(run)
-        known = {each: value for each, own in members.items() if (value := rule(own, metric)) is not None}
+        numbers = {each: rule([run for run in runs if method(run) == each], metric) for each in won}
+        known = {each: value for each, value in numbers.items() if value is not None}
         if len(known) > 1:
             cases += 1
             best = [each for each, value in known.items() if value == max(known.values())]
@@ -189,15 +184,6 @@ def win_shares(datasets: Sequence[Sequence[Run]], rule: ChoiceRule) -> tuple[dic
 
 
 RunColumns = dict[str, list[float | None]]  # title → a number for each run
-
-
-def spearman(left: Sequence[float | None], right: Sequence[float | None]) -> tuple[float, float, float]:
-    """Return the rank correlation over the runs that have both scores and its 95 % interval; NaN if it is undefined."""
-    both = np.array([(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None], np.float64)
-    if len(both) < FEWEST_RANKED or (both == both[0]).all(axis=0).any():
-        return nan, nan, nan
-    interval = statistics.bootstrap_interval(lambda drawn: statistics.spearman(drawn[..., 0], drawn[..., 1]), both)
-    return float(statistics.spearman(*both.T)), *interval
 
 
 def efficiencies() -> dict[str, str]:

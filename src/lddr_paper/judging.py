@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import median
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +19,7 @@ from lddr.statistics import Floats, bootstrap_interval, spearman
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
 MIXED, TOO_FEW = "mixed", "too few runs"
 FEWEST, RESAMPLES = 5, 10_000
+FEWEST_RANKED = 3  # runs needed for a rank correlation
 Rows = Callable[..., Sequence[Run]]  # names of studies → their runs
 
 
@@ -77,13 +77,14 @@ def share(count: int, runs: int) -> Estimate:
     return Estimate(100 * count / runs, 100 * interval.low, 100 * interval.high, runs)
 
 
-def rank_correlation(left: Floats, right: Floats) -> Estimate:
-    """Return Spearman's correlation over runs; NaN for fewer than three, or if all are equal."""
-    if len(left) < 3 or np.ptp(left) == 0 or np.ptp(right) == 0:
-        return Estimate(np.nan, np.nan, np.nan, len(left))
-    both = np.stack([left, right], axis=1)
+def rank_correlation(left: Sequence[float | None] | Floats, right: Sequence[float | None] | Floats) -> Estimate:
+    """Return Spearman's correlation over the runs that have both; NaN for fewer than three, or if all are equal."""
+    both = np.array([left, right], np.float64).T  # None becomes NaN
+    both = both[~np.isnan(both).any(axis=1)]
+    if len(both) < FEWEST_RANKED or (np.ptp(both, axis=0) == 0).any():
+        return Estimate(np.nan, np.nan, np.nan, len(both))
     interval = bootstrap_interval(lambda drawn: spearman(drawn[..., 0], drawn[..., 1]), both)
-    return Estimate(float(spearman(left, right)), *interval, len(left))
+    return Estimate(float(spearman(*both.T)), *interval, len(both))
 
 
 def correlation_within(groups: Sequence[Floats]) -> Estimate:
@@ -198,27 +199,39 @@ def cases_won(share_won: float, found: Sequence[Measured]) -> str:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, what the paper says about it (None: the claim is ours), its cases, and their rule."""
+    """What is claimed, what the paper says about it (None: the claim is ours), its cases, and their rule.
+
+    The other fields are what the results pages print; claims.toml describes them.
+    """
 
     title: str
     paper: str | float | None
     cases: Mapping[str, Sequence[Case]]  # variant, each with a verdict of its own → its cases
     rule: Callable[[Sequence[Measured]], str] = agreed
-
-
-C = TypeVar("C", bound=Claim)
+    finding: str = ""
+    verdicts: Sequence[str] = ()
+    short: str = ""
+    axis: str = "MIG"
+    in_percent: bool = False
+    table: Sequence[str] = ()
+    medians: bool = True
+    median_digits: int = 3
+    judged: bool = True
+    crossed: str = ""
+    why: str = ""
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Judgement(Generic[C]):
+class Judgement:
     """A claim, and the verdict of the runs on each of its variants."""
 
-    claim: C
+    claim: Claim
     found: Mapping[str, Sequence[Measured]]  # variant → the cases that could be measured
     verdicts: Mapping[str, str]
 
 
-def judge(claim: C, rows: Rows) -> Judgement[C] | None:
+def judge(claim: Claim, rows: Rows) -> Judgement | None:
     """Return the verdicts of the runs on a claim; None if there are no runs to judge it by."""
     measured = {name: [one for case in cases if (one := measure(case, rows))] for name, cases in claim.cases.items()}
     found = {name: some for name, some in measured.items() if any(one.case.counts for one in some)}

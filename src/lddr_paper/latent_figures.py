@@ -33,13 +33,7 @@ from lddr.report.style import (
     new_figure,
     paneled,
 )
-from lddr.report.traversals import (
-    LoadedRun,
-    draw_picture,
-    draw_traversal,
-    traversals,
-    traversals_caption,
-)
+from lddr.report.traversals import LoadedRun, draw_picture, draw_traversal, traversals, traversals_caption
 from lddr.runs.index import Run, common_elbo, read_run
 from lddr_paper.comparisons import model_pairs
 
@@ -125,8 +119,7 @@ def circles(groups: Sequence[Group]) -> Drawn:
     columns = 2 + max(len(shown_places(len(members))) for members in families.values())
     figure = new_figure(2.15 * columns, 4.5)
     panels = figure.subplots(2, columns, squeeze=False)
-    _draw_positions(panels[0, 0])
-    _draw_factor_grid(panels[1, 0])
+    _draw_data(panels[0, 0], panels[1, 0])
     top = max(run.scores["mig"] for members in families.values() for run in members)
     for row, (model, members) in zip(panels, families.items(), strict=True):
         _draw_scores(row[1], model, members, top)
@@ -162,20 +155,14 @@ def shown_places(count: int) -> list[int]:
     return sorted(set(places))
 
 
-def _draw_positions(axes: Axes) -> None:
-    """Draw positions as training samples them."""
-    from lddr.data.dataset import stream
-    from lddr.data.drawn.circles import HIGH, LOW
-
-    axes.plot(*stream(0, "figure").uniform(LOW, HIGH, (2, 2000)), "o", color=INK, markersize=0.9, alpha=0.6)
-    axes.set(title="positions drawn", xlabel="x", ylabel="y", aspect="equal", **UNIT_SQUARE)
-
-
-def _draw_factor_grid(axes: Axes) -> None:
+def _draw_data(top: Axes, bottom: Axes) -> None:
+    """Draw positions as training samples them, and their grid."""
     from lddr.data.drawn.circles import HIGH, LOW, VALUES
 
-    draw_grid(axes, np.stack(np.meshgrid(*2 * [np.linspace(LOW, HIGH, VALUES)[GRID]], indexing="ij"), axis=-1))
-    axes.set(title="grid of positions", xlabel="x", ylabel="y", **UNIT_SQUARE)
+    top.plot(*stream(0, "figure").uniform(LOW, HIGH, (2, 2000)), "o", color=INK, markersize=0.9, alpha=0.6)
+    top.set(title="positions drawn", xlabel="x", ylabel="y", aspect="equal", **UNIT_SQUARE)
+    draw_grid(bottom, np.stack(np.meshgrid(*2 * [np.linspace(LOW, HIGH, VALUES)[GRID]], indexing="ij"), axis=-1))
+    bottom.set(title="grid of positions", xlabel="x", ylabel="y", **UNIT_SQUARE)
 
 
 def _draw_scores(axes: Axes, model: str, members: Sequence[Run], top: float) -> None:
@@ -223,18 +210,14 @@ def sheet(groups: Sequence[Group], model: str) -> Drawn:
     figure, panels = paneled(len(members), ACROSS, (1.15, 1.4), (0, 0.3))
     for axes, run in zip(panels, members, strict=True):
         draw_grid(axes, space_of(run), 0.5, dots=False)
-        axes.set_title(_scores_line(run), fontsize=SMALL_TEXT, pad=3)
+        dci = "" if run.number("dci") is None else f" · DCI {100 * run.scores['dci']:.0f}"
+        axes.set_title(f"MIG {100 * run.scores['mig']:.0f}{dci}", fontsize=SMALL_TEXT, pad=3)
     figure.suptitle(f"{model_title(model)} on Circles, sorted by MIG (scores in %)", fontsize=9)
     with_dci = " and DCI" if all(run.number("dci") is not None for run in members) else ""
     caption = (
         f"The latent spaces of all {len(members)} runs of the {model_title(model)}, with MIG{with_dci} in percent."
     )
     return Drawn(figure, caption)
-
-
-def _scores_line(run: Run) -> str:
-    dci = run.number("dci")
-    return f"MIG {100 * run.scores['mig']:.0f}" + ("" if dci is None else f" · DCI {100 * dci:.0f}")
 
 
 for _place, _model in enumerate(model_pairs()[0]):

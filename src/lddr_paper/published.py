@@ -61,9 +61,8 @@ def paper_mig(model: str, dataset: str | None) -> Number | None:
 
 def paper_metric(metric: str, dataset: str | None) -> Number | None:
     """Return median and quartiles of one of the six metrics of the D-VAE (appendix)."""
-    return _quartiles(
-        paper_results()["dvae_unregularized_all_metrics"].get(METRICS.get(metric, metric), {}).get(dataset)
-    )
+    metrics = paper_results()["dvae_unregularized_all_metrics"]
+    return _quartiles(metrics.get(METRICS.get(metric, metric), {}).get(dataset))
 
 
 def paper_supervised(model: str, supervision: str, labels: int, dataset: str | None) -> Number | None:

@@ -1,6 +1,6 @@
 """The paper's figures that compare models by their scores."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -38,7 +38,6 @@ from lddr.report.style import (
 from lddr.report.traversals import NAMED, LoadedRun, draw_traversal, traversals
 from lddr.runs.index import Run, common_elbo
 from lddr_paper.comparisons import (
-    FEWEST_RANKED,
     Comparison,
     Pair,
     RunColumns,
@@ -50,9 +49,9 @@ from lddr_paper.comparisons import (
     model_pairs,
     num_labels,
     selector_columns,
-    spearman,
     wins_text,
 )
+from lddr_paper.judging import FEWEST_RANKED, Estimate, rank_correlation
 from lddr_paper.published import SELECTED_FROM
 
 HALF = 0.42  # half the width of a violin
@@ -122,14 +121,20 @@ class HeatMap:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: Floats  # (rows, columns)
-    unclear: NDArray[np.bool_] | None = None  # whether the interval of a correlation includes 0, so that it is grey
+    unclear: NDArray[np.bool_]  # whether the interval of a correlation includes 0, so that it is grey
+
+
+def heat_map(title: str, rows: Iterable[str], columns: Iterable[str], found: Iterable[Sequence[Estimate]]) -> HeatMap:
+    """Return the heat map of some correlations, (rows, columns); those whose interval includes 0 are unclear."""
+    parts = np.array([[(one.value, one.low, one.high) for one in row] for row in found])
+    values, low, high = np.moveaxis(parts, -1, 0)
+    return HeatMap(title, tuple(rows), tuple(columns), values, (low <= 0) & (high >= 0))
 
 
 def correlations(left: RunColumns, right: RunColumns, title: str = "") -> HeatMap:
     """Correlate every score of `left` (rows) with every score of `right` (columns)."""
-    found = np.array([[spearman(row, column) for column in right.values()] for row in left.values()])
-    values, low, high = np.moveaxis(found.reshape(len(left), len(right), 3), -1, 0)
-    return HeatMap(title, tuple(left), tuple(right), values, (low <= 0) & (high >= 0))
+    found = [[rank_correlation(row, column) for column in right.values()] for row in left.values()]
+    return heat_map(title, left, right, found)
 
 
 GREY_NOTE = " Grey: the 95 % interval includes 0."
@@ -147,6 +152,15 @@ def heat_maps(maps: Sequence[HeatMap]) -> Figure:
         axes.set_title(drawn.title)
     colour_bar(figure, panels, "Spearman correlation")
     return figure
+
+
+def _drawn_maps(maps: Sequence[HeatMap], caption: str, missing: str) -> Drawn:
+    """Return the figure of some heat maps with its caption; raise UndefinedError if there are none."""
+    if not maps:
+        raise UndefinedError(missing)
+    return Drawn(
+        heat_maps(maps), caption + few_note(*(text for drawn in maps for text in (drawn.title, *drawn.columns)))
+    )
 
 
 def model_legend(axes: Axes, runs: Sequence[Run], points: bool = False) -> None:
@@ -281,15 +295,11 @@ EFFICIENCY_CAPTION = (
 @figures.add("efficiency", "Metrics against statistical efficiency of the D-VAE", 42)
 def efficiency(groups: Sequence[Group]) -> Drawn:
     """Draw a heat map for each learner."""
-    maps = efficiency_maps(groups)
-    if not maps:
-        raise UndefinedError(
-            f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics and downstream scores; "
-            "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
-        )
-    return Drawn(
-        heat_maps(maps), EFFICIENCY_CAPTION + few_note(*(column for drawn in maps for column in drawn.columns))
+    missing = (
+        f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics and downstream scores; "
+        "get them with: lddr evaluate RUN --metrics mig,downstream_logistic"
     )
+    return _drawn_maps(efficiency_maps(groups), EFFICIENCY_CAPTION, missing)
 
 
 def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
@@ -298,16 +308,15 @@ def efficiency_maps(groups: Sequence[Group]) -> list[HeatMap]:
     titles = list(metric_columns([run for members in chosen.values() for run in members]))
     maps = []
     for score, learner in efficiencies().items():
-        known: dict[str, HeatMap] = {}
+        known: dict[str, list[Estimate]] = {}
         for dataset, members in chosen.items():
-            known_columns = metric_columns(members)
-            metrics = {title: known_columns.get(title, [None] * len(members)) for title in titles}
-            one = correlations(metrics, {learner: [run.number(score) for run in members]})
-            if not np.isnan(one.values).all():
-                known[dataset + few_mark(len(scores_of(members, score)))] = one
+            metrics, unknown = metric_columns(members), [None] * len(members)
+            able = [run.number(score) for run in members]
+            found = [rank_correlation(metrics.get(title, unknown), able) for title in titles]
+            if np.isfinite([one.value for one in found]).any():
+                known[dataset + few_mark(len(scores_of(members, score)))] = found
         if known:
-            values, unclear = ([getattr(one, part) for one in known.values()] for part in ("values", "unclear"))
-            maps.append(HeatMap(learner, tuple(titles), tuple(known), np.hstack(values), np.hstack(unclear)))
+            maps.append(heat_map(learner, titles, known, zip(*known.values(), strict=True)))
     return maps
 
 
@@ -380,7 +389,11 @@ def semi_supervised(groups: Sequence[Group]) -> Drawn:
     for axes, (title, runs) in zip(panels, cases.items(), strict=True):
         members = [(name, [run.scores["mig"] for run in runs if method(run) == name]) for name in titles]
         draw_rows(axes, [(model, values) for (model, _), values in members])
+        for place, (_, values) in enumerate(members):
+            beside = axes.get_yaxis_transform()  # 1 is the right side of the panel
+            axes.text(1.03, place, f"n = {len(values)}", va="center", fontsize=SMALL_TEXT, transform=beside)
         axes.set(title=title, xlabel="MIG")
+    panels[0].set_xlim(0, None)  # once all runs are drawn: later ones would not widen it
     panels[0].set_yticks(range(len(titles)), titles.values())
     return Drawn(
         figure, "The MIG of every run that was trained with a few labels; lines are medians, n is the number of runs."
@@ -388,21 +401,12 @@ def semi_supervised(groups: Sequence[Group]) -> Drawn:
 
 
 def draw_rows(axes: Axes, rows: Sequence[tuple[str, Sequence[float]]]) -> None:
-    """Draw a row for each (model, scores): a point for each run, a line at the median, and the number of runs."""
+    """Draw a row for each (model, scores): a point for each run, and a line at the median."""
     for place, (model, values) in enumerate(rows):
         if values:
             _draw_points(axes, values, place - 0.25 + 0.5 * _jitter(len(values)), model)
             axes.plot(2 * (np.median(values),), (place - 0.35, place + 0.35), color=INK, linewidth=1.8)
-        axes.annotate(
-            f"n = {len(values)}",
-            (1, place),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL_TEXT,
-        )
-    axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, None))
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
 
@@ -448,13 +452,11 @@ SELECTORS_CAPTION = (
 @figures.add("selectors", "Choosing a D-VAE without labels", 40)
 def selectors_of_dvae(groups: Sequence[Group]) -> Drawn:
     """Draw a heat map for each dataset."""
-    maps = selector_maps(groups, ["dvae"])
-    if not maps:
-        raise UndefinedError(
-            f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics; "
-            "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
-        )
-    return Drawn(heat_maps(maps), SELECTORS_CAPTION + few_note(*(drawn.title for drawn in maps)))
+    missing = (
+        f"there are no {FEWEST_RANKED} runs of the D-VAE on one dataset with metrics; "
+        "train more seeds, then: lddr evaluate RUN --metrics gap,mig"
+    )
+    return _drawn_maps(selector_maps(groups, ["dvae"]), SELECTORS_CAPTION, missing)
 
 
 def selector_maps(groups: Sequence[Group], models: Sequence[str]) -> list[HeatMap]:
@@ -475,8 +477,5 @@ BOTH = " and ".join(map(model_title, SELECTED_FROM))
 def selectors_of_both(groups: Sequence[Group]) -> Drawn:
     """Draw a heat map for each dataset that has runs of both."""
     able = [group for group in groups if all(group.unsupervised(model) for model in SELECTED_FROM)]
-    maps = selector_maps(able, SELECTED_FROM)
-    if not maps:
-        raise UndefinedError(f"there are no runs of {BOTH} on one dataset")
-    few = few_note(*(drawn.title for drawn in maps))
-    return Drawn(heat_maps(maps), f"{SELECTORS_CAPTION} Models: {BOTH}, ranked together.{few}")
+    caption = f"{SELECTORS_CAPTION} Models: {BOTH}, ranked together."
+    return _drawn_maps(selector_maps(able, SELECTED_FROM), caption, f"there are no runs of {BOTH} on one dataset")

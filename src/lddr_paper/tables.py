@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from math import isnan
 from operator import methodcaller
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +18,6 @@ from lddr.runs.index import Run
 from lddr_paper.comparisons import (
     Method,
     Pair,
-    Standing,
     compare,
     compare_everywhere,
     efficiencies,
@@ -24,10 +25,10 @@ from lddr_paper.comparisons import (
     methods,
     model_pairs,
     num_labels,
-    spearman,
     standings,
     wins_text,
 )
+from lddr_paper.judging import rank_correlation
 from lddr_paper.published import (
     SELECTED_FROM,
     Departures,
@@ -111,14 +112,23 @@ def lined_table(
     ours = [(group, cells) for group, cells in ours if any(cells)]
     kept = [place for place in range(len(lines)) if any(cells[place] for _, cells in ours)]
     if not kept:
-        raise UndefinedError(_missing(groups, lines))
-    columns: list[tuple[str, list[Cell]]] = [(head, [line.label for line in lines])]
-    for group, cells in ours:
-        columns += [(group.label, _contest(cells, lines)), *_paper_column(group, lines, kept, source)]
-    rows = zip(*([cells[place] for place in kept] for _, cells in columns), strict=True)
-    table = Table(
-        "", "", tuple(heading for heading, _ in columns), tuple(rows), decimals=decimals, source=paper_source()
-    )
+        if not any(line.runs(group) for group in groups for line in lines):
+            raise UndefinedError("there are no unsupervised runs of these models")
+        wanted = ",".join(dict.fromkeys(line.metric for line in lines))
+        raise UndefinedError(f"no run has these scores; get them with: lddr evaluate RUN... --metrics {wanted}")
+    lines = [lines[place] for place in kept]
+    header: list[str] = [head]
+    columns: list[Sequence[Cell]] = [[line.label for line in lines]]
+    for group, every in ours:
+        cells = [every[place] for place in kept]
+        best = iter(with_best([cell for cell, line in zip(cells, lines, strict=True) if line.rivals]))
+        marked = [next(best) if line.rivals else cell for cell, line in zip(cells, lines, strict=True)]
+        header.append(group.label)
+        columns.append(marked)
+        if any(theirs := [line.paper(counterpart(group.dataset)) for line in lines]):
+            header.append(f"{source}: {counterpart_title(group.dataset)}")
+            columns.append(theirs)
+    table = Table("", "", tuple(header), tuple(zip(*columns, strict=True)), decimals=decimals, source=paper_source())
     return with_notes(table, COUNTED, found)
 
 
@@ -129,30 +139,15 @@ def _cell(group: Group, line: Line, found: Departures) -> Number | None:
     if number is None or paper is None:
         return number
     metric = line.metric.split(".")[0]  # the metric that a detail of its result belongs to
-    here = departures(scored(runs, line.metric), metric, group.metric_settings.get(metric))
+    return replace(number, marks=marks_of(scored(runs, line.metric), metric, group.metric_settings.get(metric), found))
+
+
+def marks_of(runs: Sequence[Run], metric: str, used: dict[str, Any] | None, found: Departures) -> str:
+    """Return the marks of a number that comes from these runs, and add what they mean to `found`."""
+    here = departures(runs, metric, used)
     for mark, what in here.items():
         found.setdefault(mark, {}).update(what)
-    return replace(number, marks="".join(mark for mark in MARKS if mark in here))
-
-
-def _paper_column(
-    group: Group, lines: Sequence[Line], kept: Sequence[int], source: str
-) -> list[tuple[str, list[Cell]]]:
-    cells: list[Cell] = [line.paper(counterpart(group.dataset)) for line in lines]
-    return [(f"{source}: {counterpart_title(group.dataset)}", cells)] if any(cells[place] for place in kept) else []
-
-
-def _contest(cells: Sequence[Cell], lines: Sequence[Line]) -> list[Cell]:
-    """Mark the best of the lines that compete."""
-    best = iter(with_best([cell for cell, line in zip(cells, lines, strict=True) if line.rivals]))
-    return [next(best) if line.rivals else cell for cell, line in zip(cells, lines, strict=True)]
-
-
-def _missing(groups: Sequence[Group], lines: Sequence[Line]) -> str:
-    if not any(line.runs(group) for group in groups for line in lines):
-        return "there are no unsupervised runs of these models"
-    wanted = ",".join(dict.fromkeys(line.metric for line in lines))
-    return f"no run has these scores; get them with: lddr evaluate RUN... --metrics {wanted}"
+    return "".join(filter(here.__contains__, MARKS))
 
 
 @tables.add("dvae-metrics", "All metrics of the D-VAE in %: median and quartiles", 30)
@@ -189,14 +184,12 @@ def wins(groups: Sequence[Group]) -> Table:
     """Return a row per method, and a column per number of labels and rule."""
     main = main_groups(groups)
     found, titles = standings(main), methods(main)
-    columns = {f"{one.labels} labels, {one.rule}, {one.cases} cases": _shares(one, list(titles)) for one in found}
+    columns: dict[str, list[Cell]] = {}
+    for one in found:
+        shares = [Number(one.shares[name], fewest=one.fewest) if name in one.shares else None for name in titles]
+        columns[f"{one.labels} labels, {one.rule}, {one.cases} cases"] = with_best(shares)
     rows = tuple(zip(titles.values(), *columns.values(), strict=True))
     return with_notes(Table("", "", ("Model", *columns), rows, WINS_NOTES[:1]), WINS_NOTES[1], {})
-
-
-def _shares(standing: Standing, names: Sequence[Method]) -> list[Cell]:
-    shares = [standing.shares.get(name) for name in names]
-    return with_best([None if value is None else Number(value, fewest=standing.fewest) for value in shares])
 
 
 @tables.add("semi-supervised", "MIG in % of the semi-supervised models: median and quartiles", 40)
@@ -278,12 +271,10 @@ CORRELATION_NOTES = (
 @tables.add("correlations", "Spearman's rank correlation with the six metrics", 70)
 def correlations(groups: Sequence[Group]) -> Table:
     """Return a row per score and metric."""
-    lines = [_correlation_line("gap", ("dvae",), "Small gap of the D-VAE", metric) for metric in SIX_METRICS]
-    lines += [
-        _correlation_line("gap", SELECTED_FROM, "Small gap of D-VAE and FactorDVAE", metric) for metric in SIX_METRICS
-    ]
-    for score, learner in efficiencies().items():
-        lines += [_correlation_line(score, ("dvae",), f"Efficiency of {learner}", metric) for metric in SIX_METRICS]
+    dvae = ("dvae",)
+    kinds = [("gap", dvae, "Small gap of the D-VAE"), ("gap", SELECTED_FROM, "Small gap of D-VAE and FactorDVAE")]
+    kinds += [(score, dvae, f"Efficiency of {learner}") for score, learner in efficiencies().items()]
+    lines = [_correlation_line(*kind, metric) for kind, metric in product(kinds, SIX_METRICS)]
     table = lined_table("With", groups, lines, decimals=2)
     return replace(table, notes=(*CORRELATION_NOTES, *table.notes))
 
@@ -291,7 +282,7 @@ def correlations(groups: Sequence[Group]) -> Table:
 def _correlation_line(score: str, models: Sequence[str], title: str, metric: str) -> Line:
     def runs(group: Group) -> list[Run]:
         """Return the runs of all these models together; none if a model is missing."""
-        return group.unsupervised(*models) if all(group.unsupervised(model) for model in models) else []
+        return group.unsupervised(*models) if all(map(group.unsupervised, models)) else []
 
     label, number = f"{title}, {metric_title(metric)}", partial(correlation, score)
     return Line(label, runs, lambda dataset: None, metric, rivals=False, number=number)
@@ -299,16 +290,15 @@ def _correlation_line(score: str, models: Sequence[str], title: str, metric: str
 
 def correlation(score: str, runs: Sequence[Run], metric: str) -> Number | None:
     """Return Spearman's rank correlation of two scores, negated if smaller is better; None if it is undefined."""
-    able = scored(scored(runs, score), metric)
+    found = rank_correlation([run.number(score) for run in runs], [run.number(metric) for run in runs])
     sign = -1 if score == "gap" else 1
-    value = sign * spearman(scores_of(able, score), scores_of(able, metric))[0]
-    return None if isnan(value) else Number(value, count=len(able))
+    return None if isnan(found.value) else Number(sign * found.value, count=found.runs)
 
 
 @tables.add("gains", "Gain of the discrete models in % of the Gaussian median", 50)
 def gains(groups: Sequence[Group]) -> Table:
     """Return a row per pair of models and metric."""
-    lines = [_gains_line(pair, metric) for pair in model_pairs() for metric in SIX_METRICS]
+    lines = [_gains_line(pair, metric) for pair, metric in product(model_pairs(), SIX_METRICS)]
     table = lined_table("Comparison", groups, lines)
     return replace(table, notes=(*filter(None, (_wins_note(groups, pair) for pair in model_pairs())), *table.notes))
 

@@ -15,11 +15,11 @@ from lddr_paper.comparisons import (
     lowest_gap,
     median,
     model_pairs,
-    spearman,
     standings,
     win_shares,
     wins_text,
 )
+from lddr_paper.judging import rank_correlation
 from tests.report.grouped import grouped, labelled
 
 
@@ -98,14 +98,16 @@ def test_numbers_of_labels_are_kept_apart(labelled_runs):
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=3, max_size=30))
 def test_the_correlation_is_spearmans(pairs):
     left, right = (list(map(float, column)) for column in zip(*pairs, strict=True))
-    found, low, high = spearman([*left, None, 1.0], [*right, 1.0, None])  # what only one side has does not count
+    found = rank_correlation([*left, None, 1.0], [*right, 1.0, None])  # what only one side has does not count
+    assert found.runs == len(left)
     if len(set(left)) == 1 or len(set(right)) == 1:
-        assert np.isnan(found)
+        assert np.isnan(found.value)
     else:
-        assert found == pytest.approx(spearmanr(left, right).statistic)
-        assert -1 <= low <= high <= 1
+        assert found.value == pytest.approx(spearmanr(left, right).statistic)
+        assert -1 <= found.low <= found.high <= 1
 
 
 def test_two_runs_say_nothing():
-    assert np.isnan(spearman([1, 2], [1, 2])).all()
-    assert spearman([1, 2, 3], [10, 30, 20])[0] == pytest.approx(0.5)
+    found = rank_correlation([1, 2], [1, 2])
+    assert np.isnan([found.value, found.low, found.high]).all()
+    assert rank_correlation([1, 2, 3], [10, 30, 20]).value == pytest.approx(0.5)

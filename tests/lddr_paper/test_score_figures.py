@@ -18,7 +18,7 @@ from lddr_paper.score_figures import (
     selector_maps,
     typical,
 )
-from tests.report.grouped import gapped_runs, grouped, invented, runs_of
+from tests.report.grouped import gapped_runs, grouped, invented, labelled, runs_of
 
 
 def halves(axes):
@@ -197,6 +197,13 @@ def test_every_run_with_labels_is_a_point_in_the_row_of_its_method(labelled_runs
     assert [sorted(line.get_xdata()) for line in points(axes)] == [[0.1, 0.2, 0.9], [0.3, 0.4, 0.5], [0.6, 0.7, 0.8]]
     assert all(np.abs(line.get_ydata() - row).max() < 0.5 for row, line in enumerate(points(axes)))
     assert [text.get_text() for text in axes.texts] == 3 * ["n = 3"]
+
+
+def test_no_panel_cuts_runs_that_score_more_than_those_of_the_first(labelled_runs):
+    more = [labelled("vae", "bce", {"mig": 0.99}, 1000), labelled("dvae", "masked", {"mig": 0.1}, 1000)]
+    first, second = figures["semi-supervised"].make(grouped([*labelled_runs[3:6], *more])).figure.axes
+    assert first.get_xlim() == second.get_xlim()
+    assert second.get_xlim()[1] > 0.99
 
 
 def test_all_runs_of_a_dataset_share_a_panel(logged_run):

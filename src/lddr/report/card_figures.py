@@ -174,6 +174,8 @@ NOISE = "noise scale"
 @card_figures.add("curves", "Training", 10)
 def training_curves(loaded: LoadedRun) -> Drawn:
     """Draw each term of the loss over the steps."""
+    from matplotlib.ticker import EngFormatter
+
     columns = log_columns(loaded.run)
     terms = {name: values for name, values in columns.items() if name not in NOT_SHOWN}
     scale = noise_scale(loaded.run, columns["step"])
@@ -184,18 +186,12 @@ def training_curves(loaded: LoadedRun) -> Drawn:
         line_colour = SECOND if name == NOISE else colour(str(loaded.run.value("model")))
         axes.plot(columns["step"][seen], values[seen], color=line_colour)
         axes.set(title=name.upper() if name in CAPITALS else name.replace("_", " "), xlabel="step")
-        _tidy(axes, values[seen])
+        axes.grid(visible=True)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.locator_params(axis="x", nbins=4)
+        axes.set_ylim(*settled_range(values[seen]))
     noise = "" if scale is None else f" The noise scale multiplies the noise of the latents. {NOISE_NOTE}"
     return Drawn(figure, f"Terms of the loss in nats per image, each averaged since the previous point.{noise}")
-
-
-def _tidy(axes: Axes, values: Floats) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    axes.grid(visible=True)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    axes.locator_params(axis="x", nbins=4)
-    axes.set_ylim(*settled_range(values))
 
 
 IMAGES = 200  # whose posteriors are shown
@@ -222,17 +218,12 @@ def posterior_panels(probabilities: NDArray, active: NDArray[np.bool_]) -> Figur
     """Draw probabilities (images, latents, categories) of the active categories (latents, categories)."""
     figure, panels = paneled(probabilities.shape[1], 5, (1.75, 2.15), (0.8, 0))
     for latent, axes in enumerate(panels):
-        _draw_posterior(axes, probabilities[:, latent][:, active[latent]], latent)
+        table = probabilities[:, latent][:, active[latent]]  # (images, active categories)
+        count, used = table.shape[1], len(np.unique(table.argmax(axis=1)))
+        by_code = np.argsort(table @ np.arange(count), kind="stable")
+        axes.imshow(table[by_code], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=SMALL_TEXT)
+        axes.set(xlabel="category", yticks=(), xticks=(0, count - 1))
+        axes.spines[:].set_visible(True)
     colour_bar(figure, panels, "probability")
     return figure
-
-
-def _draw_posterior(axes: Axes, table: NDArray, latent: int) -> None:
-    """Draw images, sorted by their code, by categories."""
-    count = table.shape[1]
-    order = np.argsort(table @ np.arange(count), kind="stable")
-    axes.imshow(table[order], cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    used = len(np.unique(table.argmax(axis=1)))
-    axes.set_title(f"latent {latent}: {table.max(axis=1).mean():.2f}, {used} of {count}", fontsize=SMALL_TEXT)
-    axes.set(xlabel="category", yticks=(), xticks=(0, count - 1))
-    axes.spines[:].set_visible(True)

@@ -50,14 +50,13 @@ Cell = Number | str | None
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under columns; the first `labels` columns name the rows."""
+    """Rows of cells under columns; the first column names the rows."""
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
-    labels: int = 1
     decimals: int = 1
     source: str = ""  # where numbers that are not ours come from
 
@@ -140,11 +139,15 @@ def make_all(
 def markdown(table: Table) -> str:
     """Return a table as GitHub renders it, with its title above and its notes below."""
     head = [column.replace("|", "\\|") for column in table.columns]
-    sides = ["---"] * table.labels + ["---:"] * (len(head) - table.labels)
     rows = [[_markdown_cell(table, cell) for cell in row] for row in table.rows]
-    lines = [f"| {' | '.join(row)} |" for row in [head, sides, *rows]]
     notes = [f"- {note}" for note in table.notes]
-    return "\n".join([f"**{table.title}**", "", *lines, *([""] if notes else []), *notes, ""])
+    return "\n".join([f"**{table.title}**", "", markdown_rows(head, rows), *([""] if notes else []), *notes, ""])
+
+
+def markdown_rows(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of text below a header as a Markdown table."""
+    ruler = ["---", *["---:"] * (len(header) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ruler, *rows))
 
 
 def _markdown_cell(table: Table, cell: Cell) -> str:
@@ -152,44 +155,43 @@ def _markdown_cell(table: Table, cell: Cell) -> str:
     return f"**{text}**" if isinstance(cell, Number) and cell.best else text
 
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "†": r"$^\dagger$",
-    "‡": r"$^\ddagger$",
-    "°": r"$^\circ$",
-    "§": r"$^\S$",
-    "¶": r"$^\P$",
-    "△": r"$^\triangle$",
-    "*": "$^*$",
-    "–": "--",
-    "→": r"$\to$",
-    "×": r"$\times$",
-    "β": r"$\beta$",
-    "γ": r"$\gamma$",
-    "ω": r"$\omega$",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-} | {letter: f"\\{letter}" for letter in "%&_#${}"}
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "†": r"$^\dagger$",
+        "‡": r"$^\ddagger$",
+        "°": r"$^\circ$",
+        "§": r"$^\S$",
+        "¶": r"$^\P$",
+        "△": r"$^\triangle$",
+        "*": "$^*$",
+        "–": "--",
+        "→": r"$\to$",
+        "×": r"$\times$",
+        "β": r"$\beta$",
+        "γ": r"$\gamma$",
+        "ω": r"$\omega$",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+    }
+    | {letter: f"\\{letter}" for letter in "%&_#${}"}
+)
 
 
 def latex(table: Table) -> str:
     """Return a table for a paper that uses booktabs; the notes are part of the caption."""
     rows = [" & ".join(_latex_cell(table, cell) for cell in row) + r" \\" for row in table.rows]
-    head = " & ".join(map(_latex_text, table.columns)) + r" \\"
-    sides = "l" * table.labels + "r" * (len(table.columns) - table.labels)
-    caption = " ".join(_latex_text(sentence.rstrip(".") + ".") for sentence in [table.title, *table.notes])
+    head = " & ".join(column.translate(LATEX) for column in table.columns) + r" \\"
+    sides = "l" + "r" * (len(table.columns) - 1)
+    caption = " ".join(f"{sentence.rstrip('.')}." for sentence in [table.title, *table.notes]).translate(LATEX)
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{tab:{table.name}}}"]
     lines += [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}", r"\end{table}", ""])
 
 
 def _latex_cell(table: Table, cell: Cell) -> str:
-    text = _latex_text(table.text(cell))
+    text = table.text(cell).translate(LATEX)
     return rf"\textbf{{{text}}}" if isinstance(cell, Number) and cell.best else text
-
-
-def _latex_text(text: str) -> str:
-    return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 def comma_separated(table: Table) -> str:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from io import BytesIO
 
 from lddr.report.exhibits import EMPTY, FORMATS, Cell, Number, Table
+from lddr.runs.tables import as_number
 
 DOWNLOADS = {"csv": ("CSV", "text/csv"), "tex": ("LaTeX", "application/x-tex"), "md": ("Markdown", "text/markdown")}
 DPI, CSS_DPI = 150, 96  # pictures have a higher resolution than the screen
@@ -112,18 +113,10 @@ def _table(table: Table) -> str:
 
 def _kind(table: Table, place: int) -> str:
     """Return a cell's CSS class: labels and text are left-aligned, the paper's numbers are muted."""
-    if place < table.labels or table.columns[place].startswith("paper:"):
-        return "label" if place < table.labels else "paper"
+    if place == 0 or table.columns[place].startswith("paper:"):
+        return "paper" if place else "label"
     cells = [row[place] for row in table.rows]
-    return "words" if all(isinstance(cell, str) and not _is_number(cell) for cell in cells) else ""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return text == ""
-    return True
+    return "words" if all(isinstance(cell, str) and cell and as_number(cell) is None for cell in cells) else ""
 
 
 def _cell(table: Table, cell: Cell, kind: str) -> str:
@@ -206,6 +199,4 @@ def missing_card(missing: Mapping[str, str]) -> str:
 def code_card(title: str, lines: Sequence[str]) -> str:
     """Return a card with commands to copy."""
     text = escape("\n".join(lines))
-    return (
-        f'<div class="card"><h3>{escape(title)}</h3><pre tabindex="0"><code>{text}</code></pre></div>' if lines else ""
-    )
+    return f'<div class="card"><h3>{escape(title)}</h3><pre tabindex="0"><code>{text}</code></pre></div>'

@@ -52,10 +52,10 @@ def write_report(
     roots: Sequence[Path], out: Path = Path("report"), where: Sequence[str] = ()
 ) -> tuple[Path, list[str]]:
     """Write index.html, tables and figures of all runs below some folders; return the page and lines to print."""
-    runs = gather(roots)
-    if not runs:
+    everyone = gather(roots)
+    if not everyone:
         raise UserError(f"there are no runs below {', '.join(map(str, roots))}; train one with: lddr train")
-    collection = collect(matching(runs, where))
+    collection = collect(matching(everyone, where))
     if not collection.groups:
         reasons = "; ".join(f"{_listed(names)}: {reason}" for reason, names in collection.left_out.items())
         raise UserError(f"there is no finished run to report on ({reasons or 'none is left'})")
@@ -67,17 +67,6 @@ def write_report(
     missing = {f"Table: {title}": reason for title, reason in no_table.items()}
     missing |= {f"Figure: {title}": reason for title, reason in no_figure.items()}
     again = [*run_commands(collection.groups), report_command(roots, out, where)]
-    _write(out / "index.html", _report_page(collection, shown_tables, pictures, missing, again))
-    return out / "index.html", _summary(collection, len(shown_tables), len(pictures), missing)
-
-
-def _report_page(
-    collection: Collection,
-    shown_tables: Sequence[Table],
-    pictures: Sequence[Picture],
-    missing: Missing,
-    again: Sequence[str],
-) -> str:
     groups, runs = collection.groups, collection.runs
     models = dict.fromkeys(model_title(str(run.value("model"))) for run in runs)
     counts = "; ".join(f"{group.label} ({_counted(len(group.runs), 'run')})" for group in groups)
@@ -99,7 +88,8 @@ def _report_page(
         Section("Reproduce", html.code_card("Commands", again)),
     ]
     sources = " ".join(dict.fromkeys(table.source for table in shown_tables if table.source))
-    return html.page("Disentangled representations", lead, sections, sources)
+    _write(out / "index.html", html.page("Disentangled representations", lead, sections, sources))
+    return out / "index.html", _summary(collection, len(shown_tables), len(pictures), missing)
 
 
 def _which_runs(collection: Collection) -> str:

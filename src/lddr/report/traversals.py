@@ -178,8 +178,7 @@ def _shares(run: Run) -> dict[int, tuple[str, float]]:
     """Return for each latent the factor that it encodes most and the share of its entropy, if known and substantial."""
     with suppress(UserError):
         known = information_of(run.folder)
-        labels = {latent: known.label(latent) for latent in range(len(known.matrix))}
-        return {latent: label for latent, label in labels.items() if label}
+        return {latent: label for latent in range(len(known.matrix)) if (label := known.label(latent))}
     return {}
 
 

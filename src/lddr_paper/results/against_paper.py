@@ -7,18 +7,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from lddr.config import configure
 from lddr.metrics.metric import SIX_METRICS
-from lddr.report.exhibits import Number
+from lddr.report.exhibits import Number, markdown_rows
 from lddr.report.groups import scores_of
 from lddr.report.style import dataset_title, metric_title, model_order, model_title
 from lddr.runs.index import Run
 from lddr_paper.judging import matching
 from lddr_paper.published import paper_gain, paper_metric, paper_mig
-from lddr_paper.results.explanations import markdown
 from lddr_paper.results.tables import OWN_LATENTS, RESULTS, read_costs, read_csv, read_runs
+from lddr_paper.tables import quartiles
 
 BENCHMARK = Path("benchmarks") / "train.json"  # steps with the paper's settings, by lddr and by others, in one run
 TIMED = {"fp32, ms": "lddr", "usual, ms": "plain PyTorch", "authors, ms": "the authors' code"}
@@ -36,9 +34,9 @@ def paper_number(model: str, metric: str, dataset: str) -> Number | None:
         usual = paper_mig("dvae", dataset)
         if gain and usual:
             found = Number(usual.value / (1 + gain.value / 100))
-    if found is None or found.low is None or found.high is None:
-        return found and Number(found.value / 100)
-    return Number(found.value / 100, found.low / 100, found.high / 100)
+    parts = (None, None, None) if found is None else (found.value, found.low, found.high)
+    value, low, high = (None if part is None else part / 100 for part in parts)
+    return None if value is None else Number(value, low, high)
 
 
 def place(value: float, paper: Number | None) -> str:
@@ -50,15 +48,10 @@ def place(value: float, paper: Number | None) -> str:
     return f"{paper.low - value:.3f} below" if value < paper.low else "within"
 
 
-def _quartiles(values: Sequence[float]) -> str:
-    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-    return f"{middle:.3f} ({low:.3f}–{high:.3f})"
-
-
-def _published(paper: Number | None) -> str:
-    if paper is None:
+def _text(number: Number | None) -> str:
+    if number is None:
         return "–"
-    return f"{paper.value:.3f}" + ("" if paper.low is None else f" ({paper.low:.3f}–{paper.high:.3f})")
+    return f"{number.value:.3f}" + ("" if number.low is None else f" ({number.low:.3f}–{number.high:.3f})")
 
 
 def compared(runs: Sequence[Run]) -> str:
@@ -70,10 +63,10 @@ def compared(runs: Sequence[Run]) -> str:
             if values := scores_of(matching(runs, dataset, model), metric):
                 paper = paper_number(model, metric, dataset)
                 named = dataset_title(dataset), model_title(model), metric_title(metric)
-                numbers = _quartiles(values), str(len(values)), _published(paper), place(median(values), paper)
+                numbers = _text(quartiles(values)), str(len(values)), _text(paper), place(median(values), paper)
                 cells.append((*named, *numbers))
     header = ("dataset", "model", "metric", "median (quartiles)", "runs", "the paper's", "its quartiles")
-    return markdown(header, cells)
+    return markdown_rows(header, cells)
 
 
 def both_families(runs: Sequence[Run]) -> str:
@@ -82,10 +75,11 @@ def both_families(runs: Sequence[Run]) -> str:
     for metric in SIX_METRICS:
         dvae, vae = (scores_of(matching(runs, "dsprites", model), metric) for model in ("dvae", "vae"))
         paper = paper_number("dvae", metric, "dsprites")
-        own = _quartiles(dvae), _published(paper), place(median(dvae), paper)
-        cells.append((metric_title(metric), *own, _quartiles(vae), _published(paper_number("vae", metric, "dsprites"))))
+        own = _text(quartiles(dvae)), _text(paper), place(median(dvae), paper)
+        others = _text(quartiles(vae)), _text(paper_number("vae", metric, "dsprites"))
+        cells.append((metric_title(metric), *own, *others))
     header = ("median (quartiles)", "D-VAE", "the paper's D-VAE", "its quartiles", "VAE", "the paper's VAE")
-    return markdown(header, cells)
+    return markdown_rows(header, cells)
 
 
 def lead() -> dict[str, str]:
@@ -175,7 +169,7 @@ def time_table() -> str:
         paper = paper_number(row["model"], "mig", "dsprites")
         hours = f"{steps * ms / 3.6e6:.0f} hours"
         cells.append((*named, hours, f"{paper.value:.3f} in the paper" if paper else "–", "–"))
-    return markdown(("code", "steps", "ms per step", "one run on one core", "median MIG", "runs"), cells)
+    return markdown_rows(("code", "steps", "ms per step", "one run on one core", "median MIG", "runs"), cells)
 
 
 # ---- At 64x64 with the preset `standard`
@@ -237,7 +231,7 @@ def _standard_rules(runs: Sequence[Run]) -> str:
         rule = f"rooms: at least {RULE_FACTORS} of 6 factors have a latent of their own in the median D-VAE"
         verdict_of_rooms = _verdict(len(rooms) >= RULE_SEEDS, own >= RULE_FACTORS)
         cells.append((rule, f"{own} factors", str(len(rooms)), verdict_of_rooms))
-    return markdown(("rule", "here", "runs", "verdict"), cells)
+    return markdown_rows(("rule", "here", "runs", "verdict"), cells)
 
 
 def _verdict(enough: bool, is_met: bool) -> str:

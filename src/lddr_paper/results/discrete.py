@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from statistics import mean, median
 
 from lddr.metrics.metric import SIX_METRICS
+from lddr.report.exhibits import markdown_rows
 from lddr.report.groups import scores_of
 from lddr.report.style import dataset_title, metric_title, model_order, model_title
 from lddr.runs.index import Run
 from lddr_paper.judging import INCONCLUSIVE, Estimate, above, matching, resampled
-from lddr_paper.results.explanations import markdown
 from lddr_paper.results.tables import read_costs, read_runs
 
 METRICS = (*SIX_METRICS, "infomec", "mig_sup", "explicitness")
@@ -22,8 +22,7 @@ def discrete_runs() -> list[Run]:
 
 def sections() -> dict[str, str]:
     """Return the parts of the page by the names of its template."""
-    runs = discrete_runs()
-    scores = {name: _scores(matching(runs, name)) for name in sorted({str(run.value("dataset")) for run in runs})}
+    runs, scores = discrete_runs(), scores_by_dataset()
     ranks = mean_ranks(scores)
     leads = [_lead(able) for some in scores.values() for able in some.values()]
     clear = [lead for _, _, lead in leads if lead.verdict() != INCONCLUSIVE]
@@ -36,6 +35,12 @@ def sections() -> dict[str, str]:
         "discrete_ranks": _ranks_table(ranks),
         "discrete_datasets": "\n\n".join(_dataset(name, matching(runs, name), some) for name, some in scores.items()),
     }
+
+
+def scores_by_dataset() -> dict[str, Scores]:
+    """Return the scores of the study on every dataset."""
+    runs = discrete_runs()
+    return {name: _scores(matching(runs, name)) for name in sorted({str(run.value("dataset")) for run in runs})}
 
 
 def _scores(runs: list[Run]) -> Scores:
@@ -65,12 +70,6 @@ def mean_ranks(scores: Mapping[str, Scores]) -> dict[str, list[int]]:
     return dict(sorted(ranks.items(), key=lambda item: mean(item[1])))
 
 
-def ordered_models() -> list[str]:
-    """Return the models of the study, best mean rank first."""
-    runs = discrete_runs()
-    return list(mean_ranks({name: _scores(matching(runs, name)) for name in {str(r.value("dataset")) for r in runs}}))
-
-
 def _ranks_table(ranks: Mapping[str, list[int]]) -> str:
     costs = read_costs()
     cells = [
@@ -78,7 +77,7 @@ def _ranks_table(ranks: Mapping[str, list[int]]) -> str:
         for model, some in ranks.items()
     ]
     cases = len(next(iter(ranks.values())))
-    return markdown((f"{cases} cases", "mean rank", "largest median in", "ms per step on dSprites"), cells)
+    return markdown_rows((f"{cases} cases", "mean rank", "largest median in", "ms per step on dSprites"), cells)
 
 
 def _dataset(dataset: str, runs: list[Run], scores: Scores) -> str:
@@ -91,9 +90,9 @@ def _dataset(dataset: str, runs: list[Run], scores: Scores) -> str:
         )
         for model in sorted({model for able in scores.values() for model in able}, key=model_order)
     ]
-    medians = markdown((f"{dataset_title(dataset)}, medians", "runs", *map(metric_title, scores)), cells)
+    medians = markdown_rows((f"{dataset_title(dataset)}, medians", "runs", *map(metric_title, scores)), cells)
     leads = []
     for name, able in scores.items():
         first, second, lead = _lead(able)
         leads.append((metric_title(name), model_title(first), model_title(second), lead.text()))
-    return medians + "\n\n" + markdown((dataset_title(dataset), "largest median", "second", "difference"), leads)
+    return medians + "\n\n" + markdown_rows((dataset_title(dataset), "largest median", "second", "difference"), leads)

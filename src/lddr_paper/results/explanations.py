@@ -6,6 +6,7 @@ from statistics import median
 
 import numpy as np
 
+from lddr.report.exhibits import markdown_rows
 from lddr.report.groups import scores_of
 from lddr.report.style import dataset_title
 from lddr.runs.index import Run, Value
@@ -37,12 +38,6 @@ Two possible obstacles for the D-VAE, removed one at a time: latents that satura
 labels that are memorised because the risk of 64 images weighs much."""
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    ruler = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (header, ruler, *rows))
-
-
 def gap_within_types(rows: Rows) -> Blocks:
     """Return the correlations over pooled runs, and within types of models, also with types that are not claimed."""
     scores = {"mig": "MIG", "sap": "SAP", "dci.disentanglement": "DCI, disentanglement"}
@@ -54,7 +49,7 @@ def gap_within_types(rows: Rows) -> Blocks:
         more, pooled = others.among(rows, ("gap", score)), judging.rank(-1, ("gap", score), claimed)
         found = pooled, _within_types(claimed, score), _within_types(more, score)
         cells.append((dataset_title(dataset), title, *("–" if one is None else one.text(2) for one in found)))
-    return [markdown(("dataset", "score", "pooled", "within types", "within types, more types"), cells)]
+    return [markdown_rows(("dataset", "score", "pooled", "within types", "within types, more types"), cells)]
 
 
 def _within_types(runs: Sequence[Run], score: str) -> Estimate | None:
@@ -74,7 +69,7 @@ def labels_explained(rows: Rows) -> Blocks:
         if found := _information(runs):
             cells.append((title, f"{count:,}", *found.values()))
             header = ("method", "labels", *found)
-    return [WHY_LABELS, markdown(header, cells), *_obstacles(rows)] if cells else []
+    return [WHY_LABELS, markdown_rows(header, cells), *_obstacles(rows)] if cells else []
 
 
 def as_many_latents_as_factors() -> Estimate:
@@ -103,7 +98,7 @@ def _obstacles(rows: Rows) -> Blocks:
         numbers = f"{one.medians[1]:.3f}", one.estimate.text(), str(len(changed)), one.verdict
         cells.append((one.case.labels[0], *numbers, *_information(changed).values()))
     header = ("D-VAE, masked, 1,000 labels", "MIG", "difference", "runs", "verdict", *_information(before))
-    return [OBSTACLES, markdown(header, cells)]
+    return [OBSTACLES, markdown_rows(header, cells)]
 
 
 def _information(runs: Sequence[Run]) -> dict[str, str]:
@@ -124,7 +119,7 @@ def few_or_many(rows: Rows) -> Blocks:
             texts = [judging.rank_correlation(*pair).text(2) for pair in pairs]
             cells.append((f"{dataset_title(dataset)}, {learner}", *texts))
     header = ("ratio, accuracy from 10,000", "MIG, accuracy from 10,000", "MIG, accuracy from 100")
-    return [markdown(("dataset and learner", *header), cells)]
+    return [markdown_rows(("dataset and learner", *header), cells)]
 
 
 def training_medians(rows: Rows) -> Blocks:
@@ -137,7 +132,7 @@ def training_medians(rows: Rows) -> Blocks:
             medians = [f"{float(f'{median(column(known, score)):.3g}'):,g}" for score in scores]
             cells.append((dataset_title(dataset), *medians))
     header = [f"{name} {when}" for name in names.values() for when in ("at first", "at the end")]
-    return [markdown(("dataset", *header), cells)]
+    return [markdown_rows(("dataset", *header), cells)]
 
 
 EXPLANATIONS: dict[str, Callable[[Rows], Blocks]] = {

@@ -1,6 +1,6 @@
 """The pictures of the results pages, from the tables or, where they show latent spaces, from the models."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,19 +9,14 @@ from numpy.typing import NDArray
 
 from lddr.files import written_whole
 from lddr.metrics.metric import SIX_METRICS, UndefinedError
-from lddr.report.card_figures import colour_bar, draw_matrix
 from lddr.report.exhibits import figures
 from lddr.report.groups import Group, scores_of
 from lddr.report.style import (
-    DIVERGING,
     FAINT,
     INK,
-    Axes,
     Figure,
-    colour,
     dataset_title,
     house_style,
-    method_title,
     metric_title,
     model_order,
     model_title,
@@ -30,12 +25,13 @@ from lddr.report.style import (
     rendered,
 )
 from lddr.runs.index import Run
-from lddr_paper.claims import PageClaim, claims
-from lddr_paper.judging import CONTRADICTED, INCONCLUSIVE, MIXED, SUPPORTED, Judgement, judge, matching
-from lddr_paper.results.discrete import discrete_runs, ordered_models
+from lddr_paper.claims import claims
+from lddr_paper.judging import CONTRADICTED, INCONCLUSIVE, MIXED, SUPPORTED, Claim, Judgement, judge, matching
+from lddr_paper.results.discrete import discrete_runs, mean_ranks, scores_by_dataset
 from lddr_paper.results.pages import cases_won, counted
 from lddr_paper.results.selection import pools
 from lddr_paper.results.tables import RESULTS, read_runs
+from lddr_paper.score_figures import draw_rows, heat_map, heat_maps
 
 SHOWN = ("mig", "dci", "modularity")
 SHEETS = {"vae": "circles-vae", "dvae": "circles-dvae"}  # drawn from models: all grids, best MIG first
@@ -64,11 +60,12 @@ def draw_from_tables() -> None:
     _save(forest([one for claim in claims().values() if (one := judge(claim, read_runs))]), "claims")
     _save(grids_by_percentile(), "circles/percentiles", dpi=100)
     _save(both_families(), "families/metrics")
-    _save(scores_with_labels(), "labels/mig")
+    with_labels = Group("dSprites", tuple(read_runs("labels")), {"dataset": "dsprites"})
+    _save(figures["semi-supervised"].make([with_labels]).figure, "labels/mig")
     penalties = matching(read_runs("families", "penalties"), "dsprites")
     types = sorted({str(run.value("model")) for run in penalties}, key=model_order)
     _save(scores_of_models(penalties, types), "penalties/scores")
-    _save(scores_of_models(discrete_runs(), ordered_models()), "discrete/scores")
+    _save(scores_of_models(discrete_runs(), list(mean_ranks(scores_by_dataset()))), "discrete/scores")
     _save(selector_maps(), "selection/correlations")
 
 
@@ -82,22 +79,22 @@ def _save(figure: Figure, name: str, dpi: int = 110) -> None:
 
 
 @house_style()
-def forest(judged: Sequence[Judgement[PageClaim]]) -> Figure:
+def forest(judged: Sequence[Judgement]) -> Figure:
     """Draw the effect and the 95 % interval of every case that counts, grouped by verdict, a column for each unit."""
-    rows: dict[str, list[tuple[PageClaim, str, float, float, float, float]]] = {name: [] for name in VERDICTS}
+    rows: dict[str, list[tuple[Claim, str, float, float, float, float]]] = {name: [] for name in VERDICTS}
     for one in judged:
         claim = one.claim
         for variant, found in one.found.items():
-            for label, case in counted(found).items() if claim.axis != "cases" else ():
-                estimate = case.estimate
-                named = claim.short + "".join(f", {word}" for word in (variant, label) if word)
-                entry = claim, named, estimate.value, estimate.low, estimate.high, case.case.limit
-                rows.setdefault(one.verdicts[variant], []).append(entry)
+            entries = rows.setdefault(one.verdicts[variant], [])
             if claim.axis == "cases":
                 won, cases = cases_won(found)
                 share = 100 * won / cases
-                entry = claim, f"{claim.short}, {variant} ({won} of {cases})", share, share, share, 50
-                rows.setdefault(one.verdicts[variant], []).append(entry)
+                entries.append((claim, f"{claim.short}, {variant} ({won} of {cases})", share, share, share, 50))
+                continue
+            for label, case in counted(found).items():
+                estimate = case.estimate
+                named = claim.short + "".join(f", {word}" for word in (variant, label) if word)
+                entries.append((claim, named, estimate.value, estimate.low, estimate.high, case.case.limit))
     rows = {verdict: some for verdict, some in rows.items() if some}
     height = sum(map(len, rows.values())) + 1.2 * len(rows)
     figure = new_figure(10.5, 0.21 * height + 0.6)
@@ -184,22 +181,6 @@ def _spans(is_frame: NDArray) -> list[tuple[int, int]]:
 # ---- Scores
 
 
-def _draw_runs(
-    axes: Axes, names: Sequence[str], scores: Mapping[str, Sequence[float]], colours: Mapping[str, str]
-) -> None:
-    """Draw a row for each name: a point for each run, a line at the median, and the number of runs."""
-    generator = np.random.default_rng(0)
-    for row, name in enumerate(names):
-        values = scores.get(name, ())
-        if values:
-            places = row + generator.uniform(-0.18, 0.18, len(values))
-            axes.plot(values, places, "o", color=colours[name], markersize=4, alpha=0.7, markeredgewidth=0)
-            axes.plot([np.median(values)] * 2, [row - 0.34, row + 0.34], "-", color=INK, linewidth=1.8)
-    axes.set(ylim=(len(names) - 0.5, -0.5))
-    axes.locator_params(axis="x", nbins=5)
-    axes.grid(axis="x")
-
-
 @house_style()
 def both_families() -> Figure:
     """Draw every run of VAE and D-VAE by six metrics: with the default bias, with the mean bias, and on rooms."""
@@ -215,31 +196,14 @@ def both_families() -> Figure:
         by_model = {model: [run for run in runs if run.value("model") == model] for model in models}
         for axes, metric in zip(row, SIX_METRICS, strict=True):
             scores = {model: scores_of(some, metric) for model, some in by_model.items()}
-            _draw_runs(axes, models, scores, {model: colour(model) for model in models})
+            draw_rows(axes, list(scores.items()))
+            axes.locator_params(axis="x", nbins=5)
             axes.set_yticks(range(len(models)), [""] * len(models))
         names = [f"{model_title(model)}, n = {len(by_model[model])}" for model in models]
         row[0].set_yticks(range(len(models)), names)
         row[0].set_ylabel(title, fontweight="bold", fontsize=8)
     for axes, metric in zip(panels[0], SIX_METRICS, strict=True):
         axes.set_title(metric_title(metric))
-    return figure
-
-
-@house_style()
-def scores_with_labels() -> Figure:
-    """Draw the MIG of every run with labels, a panel for each number of labels."""
-    runs = [run for run in read_runs("labels") if run.value("supervision")]
-    counts = sorted({int(run.number("labels") or 0) for run in runs})
-    methods = {method_title(run): colour(str(run.value("model"))) for run in runs}
-    names = sorted(methods, key=lambda name: (name.startswith("D"), name))
-    figure, panels = paneled(len(counts), len(counts), (3.6, 1.9), sharey=True, sharex=True)
-    for axes, count in zip(panels, counts, strict=True):
-        own = [run for run in runs if run.value("labels") == count]
-        scores = {name: scores_of([run for run in own if method_title(run) == name], "mig") for name in names}
-        _draw_runs(axes, names, scores, methods)
-        axes.set_yticks(range(len(names)), [f"{name}, n = {len(scores[name])}" for name in names])
-        axes.set(title=f"{count:,} labels, ten latents", xlabel="MIG")
-    panels[0].set_xlim(0, None)
     return figure
 
 
@@ -252,7 +216,7 @@ def scores_of_models(runs: Sequence[Run], names: Sequence[str]) -> Figure:
     for place, axes in enumerate(panels):
         dataset, metric = datasets[place // len(SHOWN)], SHOWN[place % len(SHOWN)]
         scores = {model: scores_of(matching(runs, dataset, model), metric) for model in names}
-        _draw_runs(axes, names, scores, {model: colour(model) for model in names})
+        draw_rows(axes, list(scores.items()))
         axes.set_yticks(range(len(names)), [f"{model_title(model)}, n = {len(scores[model])}" for model in names])
         axes.set_title(f"{metric_title(metric)}, {dataset_title(dataset)}")
     return figure
@@ -261,17 +225,8 @@ def scores_of_models(runs: Sequence[Run], names: Sequence[str]) -> Figure:
 @house_style()
 def selector_maps() -> Figure:
     """Draw the rank correlations of selectors with the six metrics; those whose interval includes 0 are grey."""
-    figure, panels = paneled(len(pools()), 3, (3.3, 4.2), (1.2, 0), sharey=True)
-    for axes, pool in zip(panels, pools(), strict=True):
-        found = [pool.correlations(name) for name in pool.selectors]
-        values = np.array([[one.value for one in some] for some in found])
-        unsure = np.array([[one.low <= 0 <= one.high for one in some] for some in found])
-        draw_matrix(
-            axes, np.where(unsure, np.nan, values), pool.selectors, list(map(metric_title, pool.metrics)), DIVERGING, -1
-        )
-        for text, value, hidden in zip(axes.texts, values.ravel(), unsure.ravel(), strict=True):
-            if hidden:
-                text.set(text=f"{value:.2f}".replace("-", "−"), color=FAINT)
-        axes.set_title(f"{dataset_title(pool.dataset)}, n = {len(pool.runs)}")
-    colour_bar(figure, panels, "Spearman correlation")
-    return figure
+    maps = []
+    for pool in pools():
+        title, found = f"{dataset_title(pool.dataset)}, n = {len(pool.runs)}", map(pool.correlations, pool.selectors)
+        maps.append(heat_map(title, pool.selectors, map(metric_title, pool.metrics), found))
+    return heat_maps(maps)

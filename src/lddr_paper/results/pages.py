@@ -5,18 +5,19 @@ import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from itertools import combinations
+from itertools import combinations, groupby
 from math import log
 from statistics import median
 
+from lddr.report.exhibits import markdown_rows
 from lddr.report.groups import scores_of
 from lddr.report.style import dataset_title, metric_title, model_title
 from lddr.runs.index import Run
 from lddr.sweeps.study import Study, read_study
-from lddr_paper.claims import PageClaim, claims
-from lddr_paper.judging import INCONCLUSIVE, SUPPORTED, Estimate, Judgement, Measured, judge, matching
+from lddr_paper.claims import claims
+from lddr_paper.judging import INCONCLUSIVE, SUPPORTED, Claim, Estimate, Judgement, Measured, judge, matching
 from lddr_paper.results import against_paper, discrete, selection
-from lddr_paper.results.explanations import EXPLANATIONS, Blocks, as_many_latents_as_factors, markdown
+from lddr_paper.results.explanations import EXPLANATIONS, Blocks, as_many_latents_as_factors
 from lddr_paper.results.tables import INFORMATION, LOGGED, LONG_SCORES, RESULTS, read_costs, read_long, read_runs
 
 STUDIES = (
@@ -31,21 +32,13 @@ UNITS = {
     "degrees": (1, "°", "+"),
     "%": (0, " %", ""),
 }
-Judged = Judgement[PageClaim]
 INTERVAL = re.compile(r"\([+−]?[\d.]+ to [+−]?[\d.]+\)")
 
 
 def pages() -> dict[str, str]:
     """Return every page by its path below results/."""
     judged = {name: one for name, claim in claims().items() if (one := judge(claim, read_runs))}
-    findings = {name: finding(one) for name, one in judged.items()}
-    of_paper = {name: one for name, one in judged.items() if one.claim.paper}
-    ours = {name: one for name, one in judged.items() if not one.claim.paper}
     parts = {
-        "paper_claims": claims_table(list(of_paper.values())),
-        "our_claims": claims_table(list(ours.values())),
-        "paper_sections": "\n\n".join(_section(name, one, findings[name]) for name, one in of_paper.items()),
-        "our_sections": "\n\n".join(_section(name, one, findings[name]) for name, one in ours.items()),
         "waiting": _waiting(judged),
         "standard": against_paper.standard_section(),
         "time_table": against_paper.time_table(),
@@ -54,6 +47,10 @@ def pages() -> dict[str, str]:
         "long": _long(),
         "initialisers": initialisers_table(),
     }
+    for side in ("paper", "our"):
+        own = {name: one for name, one in judged.items() if bool(one.claim.paper) == (side == "paper")}
+        parts[f"{side}_claims"] = claims_table(list(own.values()))
+        parts[f"{side}_sections"] = "\n\n".join(_section(name, one) for name, one in own.items())
     parts |= against_paper.lead() | _numbers(judged) | discrete.sections() | selection.sections()
     texts = {path: _template(path).format_map(parts | {"intervals": "{intervals}"}) for path in PAGES}
     intervals = sum(len(INTERVAL.findall(text)) for text in texts.values()) + selection.num_correlations()
@@ -70,7 +67,7 @@ def study_of(name: str) -> Study:
     return read_study(RESULTS / name / "study.toml")
 
 
-def _numbers(judged: Mapping[str, Judged]) -> dict[str, str]:
+def _numbers(judged: Mapping[str, Judgement]) -> dict[str, str]:
     """Return single numbers of the texts."""
     angles = {one.case.labels[0]: one.medians[0] for one in judged["circles_parallel"].found["ignoring bends"]}
     bias = {one.case.scores[0]: one.medians for one in judged["brightness"].found[""]}
@@ -100,11 +97,11 @@ def _numbers(judged: Mapping[str, Judged]) -> dict[str, str]:
 # ---- Claims
 
 
-def text_of(claim: PageClaim, estimate: Estimate) -> str:
+def text_of(claim: Claim, estimate: Estimate) -> str:
     return estimate.text(*UNITS[claim.axis])
 
 
-def _value(claim: PageClaim, one: Measured) -> str:
+def _value(claim: Claim, one: Measured) -> str:
     return text_of(claim, one.estimate).split(" (")[0]
 
 
@@ -121,7 +118,7 @@ def counted(found: Sequence[Measured]) -> dict[str, Measured]:
     return {", ".join(one.case.labels[place] for place in places): one for one in cases}
 
 
-def finding(one: Judged) -> str:
+def finding(one: Judgement) -> str:
     """Return the heading of a claim with its numbers; raise if it was written for other verdicts."""
     claim = one.claim
     if list(one.verdicts.values()) != list(claim.verdicts):
@@ -132,12 +129,12 @@ def finding(one: Judged) -> str:
     return claim.finding.format(*values, sizes=[value.lstrip("+−") for value in values])
 
 
-def word(claim: PageClaim, verdict: str) -> str:
+def word(claim: Claim, verdict: str) -> str:
     """Return the verdict in the words of the pages: what supports a claim of the paper reproduces it."""
     return "reproduced" if verdict == SUPPORTED and claim.paper else verdict
 
 
-def verdict_text(claim: PageClaim, verdict: str, cases: Sequence[Measured]) -> str:
+def verdict_text(claim: Claim, verdict: str, cases: Sequence[Measured]) -> str:
     """Return the verdict in bold; an inconclusive one with the smallest effect that could have been seen."""
     if verdict != INCONCLUSIVE:
         return f"**{word(claim, verdict)}**"
@@ -145,7 +142,7 @@ def verdict_text(claim: PageClaim, verdict: str, cases: Sequence[Measured]) -> s
     return f"**{verdict}** (±{max(one.estimate.half_width for one in cases):.{digits}f}{unit})"
 
 
-def claims_table(judged: Sequence[Judged]) -> str:
+def claims_table(judged: Sequence[Judgement]) -> str:
     """Return a row for each variant of each claim: what the paper says, what the runs say, and the verdict."""
     with_paper = any(one.claim.paper for one in judged)
     cells = []
@@ -162,10 +159,12 @@ def claims_table(judged: Sequence[Judged]) -> str:
                 (*named, variant, here, runs, verdict_text(claim, one.verdicts[variant], list(cases.values())))
             )
             named = [""] * len(named)
-    return markdown(("claim", *["paper"] * with_paper, "condition", "here (95 % interval)", "runs", "verdict"), cells)
+    return markdown_rows(
+        ("claim", *["paper"] * with_paper, "condition", "here (95 % interval)", "runs", "verdict"), cells
+    )
 
 
-def _with_percent(claim: PageClaim, one: Measured) -> str:
+def _with_percent(claim: Claim, one: Measured) -> str:
     text = text_of(claim, one.estimate)
     return f"{text}, {one.percent:+.0f} %".replace("-", "−") if claim.in_percent else text
 
@@ -174,7 +173,7 @@ def _labelled(texts: Mapping[str, str]) -> str:
     return "; ".join(f"{label}: {text}" if label else text for label, text in texts.items())
 
 
-def _section(name: str, one: Judged, heading: str) -> str:
+def _section(name: str, one: Judgement) -> str:
     claim = one.claim
     tables: Blocks = []
     for variant, some in one.found.items() if claim.crossed or claim.table else ():
@@ -188,10 +187,10 @@ def _section(name: str, one: Judged, heading: str) -> str:
     why = [claim.why.strip()] if claim.why else []
     explained = EXPLANATIONS[name](read_runs) if name in EXPLANATIONS else []
     pictures = [f"![{shown}]({file})" for file, shown in claim.pictures.items()]
-    return "\n\n".join([f"## {heading}", about, *(tables or [claims_table([one])]), *why, *explained, *pictures])
+    return "\n\n".join([f"## {finding(one)}", about, *(tables or [claims_table([one])]), *why, *explained, *pictures])
 
 
-def _compared(claim: PageClaim, found: Sequence[Measured]) -> str:
+def _compared(claim: Claim, found: Sequence[Measured]) -> str:
     """Return a row for each case: its labels, the medians of its groups, the estimate, the runs and the verdict."""
     cells = []
     for one in found:
@@ -199,18 +198,18 @@ def _compared(claim: PageClaim, found: Sequence[Measured]) -> str:
         row = [*one.case.labels, *medians, text_of(claim, one.estimate)]
         if len(row) == len(claim.table):  # a lead that grows has more groups, and no row
             cells.append(row + [one.count, word(claim, one.verdict)] * claim.judged)
-    return markdown([*claim.table, *["runs", "verdict"] * claim.judged], cells)
+    return markdown_rows([*claim.table, *["runs", "verdict"] * claim.judged], cells)
 
 
-def _crossed(claim: PageClaim, found: Sequence[Measured]) -> str:
+def _crossed(claim: Claim, found: Sequence[Measured]) -> str:
     texts = {one.case.labels: text_of(claim, one.estimate) for one in found}
     names, columns = (list(dict.fromkeys(labels[place] for labels in texts)) for place in (0, 1))
     runs = {name: max(len(one.runs[0]) for one in found if one.case.labels[1] == name) for name in columns}
     cells = [(name, *(texts.get((name, column), "–") for column in columns)) for name in names]
-    return markdown((claim.crossed, *(f"{name}, {count} runs" for name, count in runs.items())), cells)
+    return markdown_rows((claim.crossed, *(f"{name}, {count} runs" for name, count in runs.items())), cells)
 
 
-def _waiting(judged: Mapping[str, Judged]) -> str:
+def _waiting(judged: Mapping[str, Judgement]) -> str:
     missing = [claim.title for name, claim in claims().items() if name not in judged]
     return f"No runs yet to judge: {'; '.join(missing)}." if missing else ""
 
@@ -222,19 +221,16 @@ def _runs() -> str:
     cells = []
     for study in STUDIES:
         about = tomllib.loads((RESULTS / study / "study.toml").read_text(encoding="utf-8"))["about"]
-        counts: dict[str, Counter[str]] = {}
-        for run in read_runs(study):
-            counts.setdefault(dataset_title(str(run.value("dataset"))), Counter())[
-                model_title(str(run.value("model")))
-            ] += 1
+        types = ((str(run.value("dataset")), str(run.value("model"))) for run in read_runs(study))
+        counts = Counter((dataset_title(dataset), model_title(model)) for dataset, model in types)
         each = "; ".join(
-            f"{dataset}: " + ", ".join(f"{count} {model}" for model, count in sorted(some.items()))
-            for dataset, some in sorted(counts.items())
+            f"{dataset}: " + ", ".join(f"{count} {model}" for (_, model), count in some)
+            for dataset, some in groupby(sorted(counts.items()), key=lambda item: item[0][0])
         )
-        done = f"{sum(some.total() for some in counts.values())} of {len(study_of(study).configs)}"
+        done = f"{counts.total()} of {len(study_of(study).configs)}"
         linked = f"[{study}]({study}/scores.csv)" if counts else f"[{study}]({study}/study.toml)"
         cells.append((f"{linked}: {about}", done, each))
-    return markdown(("study", "runs, of those planned", "of which"), cells)
+    return markdown_rows(("study", "runs, of those planned", "of which"), cells)
 
 
 def _trained_again() -> str:
@@ -249,8 +245,8 @@ def _trained_again() -> str:
         now = [run for run in read_runs(study) if run.name in names]
         medians = " and ".join(f"{median(scores_of(runs, 'mig')):.3f}" for runs in (old, now))
         named = f"{model_title(model)} on {dataset_title(dataset)}, {len(old)} runs"
-        lines.append(f"- {named}: median MIG {medians} ([first](../results/{study}/replaced.csv))")
-    return "\n".join(lines).replace("../results/", "")
+        lines.append(f"- {named}: median MIG {medians} ([first]({study}/replaced.csv))")
+    return "\n".join(lines)
 
 
 # ---- Long runs
@@ -264,7 +260,9 @@ def _long() -> str:
         nats = [f"{float(last[name]):.1f}" if name in last else "–" for name in (*LOGGED, INFORMATION)]
         cells.append((model_title(model), weights, f"{int(last['step']):,}", *scores, *nats))
     nats_header = ("reconstruction error", "KL", "information")
-    return markdown(("model", "initial weights", "steps so far", *map(metric_title, LONG_SCORES), *nats_header), cells)
+    return markdown_rows(
+        ("model", "initial weights", "steps so far", *map(metric_title, LONG_SCORES), *nats_header), cells
+    )
 
 
 def initialisers_table() -> str:
@@ -281,4 +279,4 @@ def initialisers_table() -> str:
             numbers = (f"{value:.3f}" for value in (first, second, abs(second - first), apart))
             cells.append((model_title(model), steps, *numbers, losses))
     header = ("model", "steps", "truncated", "uniform", "difference", "difference of two seeds", "losses")
-    return markdown(header, cells)
+    return markdown_rows(header, cells)

@@ -11,13 +11,13 @@ from scipy.stats import rankdata
 
 from lddr.metrics.metric import SIX_METRICS
 from lddr.metrics.unsupervised import udr
+from lddr.report.exhibits import markdown_rows
 from lddr.report.style import dataset_title, metric_title
 from lddr.runs.index import Run
 from lddr.selection.ranking import Encoded
 from lddr.selection.selector import Candidates, selectors
 from lddr.selection.selectors import agreement, alike, all_but_seed, grouped_categories
 from lddr_paper.judging import Estimate, matching, rank_correlation
-from lddr_paper.results.explanations import markdown
 from lddr_paper.results.tables import RESULTS, keep_codes, read_codes, read_csv, read_runs, write_csv
 
 FOLDER = RESULTS / "selection"
@@ -74,7 +74,8 @@ class Pool:
 
 def gather(runs: Sequence[Run]) -> None:
     """Keep the codes of the runs' models, and compare all models of a dataset whose codes and scores are there."""
-    everyone = [run for run in read_runs(*STUDIES) if _takes_part(run) and "mig" in run.scores]
+    unlabelled = [run for run in read_runs(*STUDIES) if run.value("supervision") is None]
+    everyone = [run for run in unlabelled if run.value("latent") == "categorical" and "mig" in run.scores]
     names = {run.name for run in everyone}
     own = [run for run in runs if run.name in names]
     keep_codes(own)
@@ -94,10 +95,6 @@ def gather(runs: Sequence[Run]) -> None:
 
 def _codes_of(shown: Mapping[str, Encoded], run: Run) -> Encoded:
     return shown[run.name]
-
-
-def _takes_part(run: Run) -> bool:
-    return run.value("latent") == "categorical" and run.value("supervision") is None
 
 
 def _compared(runs: Sequence[Run], shown: list[Encoded]) -> Iterator[tuple[str, ...]]:
@@ -245,7 +242,7 @@ def _regrets() -> str:
         dci = [choosing(pool, name, RULE_SIZE, metric="dci").regret for pool in pools() if "dci" in pool.metrics]
         rows.append((name, f"{np.mean([one.regret for one in found]):.2f}", *each, f"{np.mean(dci):.2f}"))
     titles = [f"{dataset_title(pool.dataset)} (MIG above the median)" for pool in pools()]
-    return markdown(("selector", "mean regret", *titles, f"mean regret in {metric_title('dci')}"), rows)
+    return markdown_rows(("selector", "mean regret", *titles, f"mean regret in {metric_title('dci')}"), rows)
 
 
 def _first_places(order: Sequence[str]) -> Counter[str]:
@@ -261,7 +258,7 @@ def _sizes(names: Sequence[str]) -> str:
     sizes = [(pool, size) for pool in pools() for size in (*(n for n in SIZES if n < len(pool.runs)), len(pool.runs))]
     header = [f"{dataset_title(pool.dataset)}, {size}" for pool, size in sizes]
     rows = [(name, *(f"{choosing(pool, name, size).regret:.2f}" for pool, size in sizes)) for name in names]
-    return markdown(("selector", *header), rows)
+    return markdown_rows(("selector", *header), rows)
 
 
 def _regret_within_largest(selector: str) -> float:
@@ -282,7 +279,7 @@ def _within_types(names: Sequence[str]) -> str:
             header.append(f"{dataset_title(pool.dataset)}, {len(others)} other types")
             columns.append({name: regret_over_types(pool, name, others) for name in names})
     rows = [(name, f"{mean[name]:.2f}", *(f"{column[name]:.2f}" for column in columns)) for name in names]
-    return markdown(header, sorted(rows, key=lambda row: mean[row[0]]))
+    return markdown_rows(header, sorted(rows, key=lambda row: mean[row[0]]))
 
 
 def types_of(pool: Pool) -> list[np.ndarray]:
