@@ -186,13 +186,8 @@ def initialise(module: nn.Module, generator: torch.Generator, initialiser: str =
 
 
 def _truncated(layer: Layer, generator: torch.Generator) -> None:
-    """Use the authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero.
-
-    A transposed convolution counts kernel area x in_channels, as in Haiku. At stride 2 only a quarter of these taps
-    meet in one pixel: the count is that of the forward map's kernel.
-    """
-    fan_in = layer.in_features if isinstance(layer, nn.Linear) else prod(layer.kernel_size) * layer.in_channels
-    drawn, sigma = torch.empty(layer.weight.shape), 1 / sqrt(fan_in)
+    """Use the authors': a normal with σ = 1/√fan_in, cut at ±2σ; biases are zero."""
+    drawn, sigma = torch.empty(layer.weight.shape), 1 / sqrt(_fan_in(layer))
     nn.init.trunc_normal_(drawn, std=sigma, a=-2 * sigma, b=2 * sigma, generator=generator)
     layer.weight.copy_(drawn)
     if layer.bias is not None:
@@ -215,6 +210,14 @@ def _kaiming(layer: Layer, generator: torch.Generator) -> None:
     layer.weight.copy_(torch.empty(layer.weight.shape).normal_(0, sqrt(2 / fan_in), generator=generator))
     if layer.bias is not None:
         layer.bias.zero_()
+
+
+def _fan_in(layer: Layer) -> int:
+    """Return inputs per output; a transposed convolution counts kernel area x in_channels, as Haiku does.
+
+    At stride 2 only a quarter of these taps meet in one pixel: the count is that of the forward map's kernel.
+    """
+    return layer.in_features if isinstance(layer, nn.Linear) else prod(layer.kernel_size) * layer.in_channels
 
 
 INITIALISERS = {"truncated": _truncated, "uniform": _uniform, "kaiming": _kaiming}

@@ -151,7 +151,7 @@ def peers_note() -> str:
 
 def time_table() -> str:
     """Return what a run of the D-VAE on dSprites costs, and the median MIG it leads to."""
-    cells = []
+    cells: list[tuple[str, ...]] = []
     for preset, study in (("quick", "brightness"), ("standard", "standard")):
         scores = scores_of(matching(read_runs(study), "dsprites", "dvae", mean_bias="true"), "mig")
         ms, config = read_costs(preset).get("dvae"), configure("dvae", "dsprites", preset)
@@ -164,11 +164,11 @@ def time_table() -> str:
         named = f"{code}, the paper's settings", f"{steps:,}", f"{ms:.0f}", f"{_paper_hours()[code]:.0f} hours"
         cells.append((*named, f"{published.value / 100:.3f} in the paper" if published else "–", "–"))
     for row in _peer_steps():
-        ms, times = row["ms"], row["times lddr's"]
-        named = f"{row['code']}, {model_title(row['model'])}: {times:.1f} times lddr's", f"{steps:,}", f"{ms:.0f}"
+        times = row["times lddr's"]
+        code = f"{row['code']}, {model_title(row['model'])}: {times:.1f} times lddr's"
         paper = paper_number(row["model"], "mig", "dsprites")
-        hours = f"{steps * ms / 3.6e6:.0f} hours"
-        cells.append((*named, hours, f"{paper.value:.3f} in the paper" if paper else "–", "–"))
+        cost = f"{steps:,}", f"{row['ms']:.0f}", f"{steps * row['ms'] / 3.6e6:.0f} hours"
+        cells.append((code, *cost, f"{paper.value:.3f} in the paper" if paper else "–", "–"))
     return markdown_rows(("code", "steps", "ms per step", "one run on one core", "median MIG", "runs"), cells)
 
 
