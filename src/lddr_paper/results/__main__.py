@@ -31,7 +31,7 @@ def gather(folder: Path) -> None:
     for name, study in planned.items():
         _add(name, study, trained)
         borrow_rows(name, [other for other in planned if other != name], _names(study), _scores(study))
-    for preset, names in {"quick": set(STUDIES) - {"standard"}, "standard": {"standard"}}.items():
+    for preset, names in {"quick": set(STUDIES) - {"standard", "tuning"}, "standard": {"standard"}}.items():
         measure_costs(preset, (config for name in sorted(names) for config in planned[name].configs))
     selection.gather(trained)
     figures.draw_from_models(trained)

@@ -22,7 +22,7 @@ from lddr_paper.results.tables import INFORMATION, LOGGED, LONG_SCORES, RESULTS,
 
 STUDIES = (
     *("circles", "families", "penalties", "labels", "ties"),
-    *("beginnings", "brightness", "discrete", "efficiency", "choice", "standard"),
+    *("beginnings", "brightness", "discrete", "efficiency", "choice", "tuning", "standard"),
 )
 PAGES = ("README.md", "claims.md", "hypotheses.md", "rules.md", "discrete/README.md", "selection/README.md")
 UNITS = {
