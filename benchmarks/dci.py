@@ -116,7 +116,7 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
 def representations() -> Mapping[str, Callable[[], Representation]]:
     """Codes of many kinds by name, made when they are asked for: synthetic ones of dsprites, and trained ones."""
     made = {name: partial(_synthetic, number, make) for number, (name, make) in enumerate(SYNTHETIC.items())}
-    return made | {f"circles, {name}": partial(_trained, *settings) for name, settings in TRAINED.items()}
+    return made | {f"circles, {name}": partial(trained_codes, *settings) for name, settings in TRAINED.items()}
 
 
 def _synthetic(number: int, make: Callable[[Floats, np.random.Generator], Floats]) -> Representation:
@@ -125,7 +125,7 @@ def _synthetic(number: int, make: Callable[[Floats, np.random.Generator], Floats
     return make(2 * factors / (np.array(SIZES) - 1) - 1, generator), factors
 
 
-def _trained(model: str, num_latents: int, steps: int) -> Representation:
+def trained_codes(model: str, num_latents: int, steps: int) -> Representation:
     from lddr.data.load import load_dataset
     from lddr.runs.run import Machine
     from lddr.trained import train

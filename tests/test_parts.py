@@ -20,7 +20,7 @@ from lddr.likelihoods import likelihoods
 from lddr.metrics.metric import metric, metric_rules, metrics
 from lddr.networks import build, decoders, encoders
 from lddr.objectives import objectives
-from lddr.parts import DESCRIPTIONS, Choice, Part, Parts, _inspected
+from lddr.parts import DESCRIPTIONS, Choice, Part, Parts, inspected
 from lddr.settings import Rule, Setting
 from tools import part_descriptions
 
@@ -39,7 +39,7 @@ def pickled(thing):
 
 @part_of(PARTS)
 def test_the_description_of_a_part_is_what_inspection_finds(part):
-    found = _inspected(part.kind, part.name, part.cls)
+    found = inspected(part.kind, part.name, part.cls)
     assert list(found.rules.items()) == list(part.rules.items())
     assert (found.module, found.class_name) == (part.module, part.class_name)
     own = {name: value for name, value in found.constants.items() if name != "name" and not hasattr(nn.Module, name)}

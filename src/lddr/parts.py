@@ -147,7 +147,7 @@ class Parts(Registry[Part]):
 
         def add(cls: T) -> T:
             cls.name = name  # type: ignore[attr-defined]
-            cls.part = part = _inspected(self.kind, name, cls)  # type: ignore[attr-defined]
+            cls.part = part = inspected(self.kind, name, cls)  # type: ignore[attr-defined]
             cls.__doc__ = _with_parameters(cls.__doc__ or "", part.rules)
             if cls.__module__ != self.home and not cls.__module__.startswith(f"{self.home}."):  # of a plug-in
                 _check_constructor(part, cls)
@@ -176,7 +176,7 @@ class Parts(Registry[Part]):
         self._things[part.name] = part
 
 
-def _inspected(kind: str, name: str, cls: type) -> Part:
+def inspected(kind: str, name: str, cls: type) -> Part:
     """Return the part of a class that has been imported."""
     try:
         parameters = inspect.signature(cls, eval_str=True).parameters.values()

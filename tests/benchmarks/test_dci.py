@@ -34,7 +34,7 @@ def test_quantised_codes_have_64_values():
 
 @pytest.mark.long
 def test_a_trained_one_goes_with_its_factors(small):
-    codes, factors = bench._trained("dvae", 3, 2)
+    codes, factors = bench.trained_codes("dvae", 3, 2)
     assert codes.shape == (100, 3)
     assert factors.shape == (100, 2)
 

@@ -137,7 +137,7 @@ def read_norb(folder: Path) -> None:
     matrices = {"dat.mat": (smallnorb.BYTES, (4, 2, 96, 96)), "info.mat": (smallnorb.INTEGERS, (4, 4))}
     with patch.object(smallnorb, "AT_ONCE", 2):
         for name, kind in (matrices | {"dat.mat.gz": matrices["dat.mat"]}).items():
-            list(smallnorb._matrix(folder / name, *kind))
+            list(smallnorb.read_matrix(folder / name, *kind))
 
 
 def picture(kind: str, mode: str = "RGB", size: tuple[int, int] = (20, 24), **options: object) -> bytes:

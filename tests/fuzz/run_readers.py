@@ -53,7 +53,7 @@ def signed_again(name: str, content: bytes, random: Random) -> bytes:
     with TemporaryDirectory() as place:
         path = Path(place) / "x.safetensors"
         path.write_bytes(content)
-        tensors, facts = checkpoint._read(path)
+        tensors, facts = checkpoint.read_checkpoint(path)
     text = json.dumps(facts)
     if random.random() < 0.8:
         text = mutated(text.encode(), random, is_text=True).decode("utf-8", "replace")
@@ -63,7 +63,7 @@ def signed_again(name: str, content: bytes, random: Random) -> bytes:
             random.choice([(), (0,), (1,), (3, 2, 1)]),
             dtype=random.choice([torch.bool, torch.float64, torch.float8_e5m2, torch.complex64]),
         )
-    entry = json.dumps({"facts": text, "digest": checkpoint._digest(tensors, text)})
+    entry = json.dumps({"facts": text, "digest": checkpoint.digest_of(tensors, text)})
     return safetensors.torch.save(tensors, {"lddr": entry})
 
 

@@ -38,7 +38,7 @@ def test_a_deep_tree_parts_the_samples_as_scikit_learn_does():
     codes, residuals = generator.normal(size=(500, 4)).astype(np.float32), generator.normal(size=500)
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(codes, residuals)
     latents, thresholds, gains = grown(rooted(codes), residuals, generator)
-    ours = boosting._leaves(codes, latents, thresholds)
+    ours = boosting.leaf_numbers(codes, latents, thresholds)
     assert len(set(zip(ours, tree.apply(codes), strict=True))) == len(set(ours)) == tree.get_n_leaves() == 8
     expected = tree.tree_.compute_feature_importances(normalize=False).sum() * 500
     assert np.isclose(gains.sum(), expected)  # of all latents: two of them part a small node equally well

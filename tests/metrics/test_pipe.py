@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lddr.data.load import load_dataset
-from lddr.metrics.pipe import _judge, pipe
+from lddr.metrics.pipe import judge_network, pipe
 from lddr.runs.run import Machine
 from lddr.trained import Trained
 
@@ -53,7 +53,7 @@ def test_independent_latents_pass_for_reconstructions(circles):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_the_judge_is_that_of_the_authors_code(side, left, channels):
     """Convolutions 32, 32, 64, 64 and 512, each with a bias and batch normalisation (scale and shift), and a logit."""
-    network = _judge(SimpleNamespace(image_shape=(side, side, channels), device=torch.device("cpu")), 0)
+    network = judge_network(SimpleNamespace(image_shape=(side, side, channels), device=torch.device("cpu")), 0)
     count = 16 * channels * 32 + 16 * 32 * 32 + 16 * 32 * 64 + 16 * 64 * 64 + left**2 * 64 * 512 + 512 + 1
     assert sum(each.numel() for each in network.parameters()) == count + 3 * (32 + 32 + 64 + 64 + 512)
     assert network(torch.rand(5, channels, side, side)).shape == (5,)

@@ -7,7 +7,7 @@ from lddr.cli import main
 from lddr.errors import UserError
 from lddr.hardware import Machine
 from lddr.runs.folder import RunFolder
-from lddr.runs.run import _threads
+from lddr.runs.run import limited_threads
 
 
 @pytest.mark.parametrize(("cores", "torchs", "taken"), [(2, 4, 2), (4, 2, 2), (1, 4, 1)])
@@ -17,7 +17,7 @@ def test_the_load_of_the_machine_does_not_change_the_number_of_threads(monkeypat
     monkeypatch.setattr(psutil, "cpu_percent", lambda *given, **named: [100.0] * 64)
     torch.set_num_threads(torchs)
     try:
-        with _threads(Machine(), RunFolder(tmp_path)):
+        with limited_threads(Machine(), RunFolder(tmp_path)):
             assert torch.get_num_threads() == taken
         assert torch.get_num_threads() == torchs
     finally:

@@ -138,7 +138,7 @@ def test_a_machine_too_busy_to_start_ray_is_a_sentence(monkeypatch):
 
 def test_a_batch_system_that_ends_a_sweep_is_a_ctrl_c():
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), engine._sigterm_is_ctrl_c():
+    with pytest.raises(KeyboardInterrupt), engine.sigterm_is_ctrl_c():
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
     assert signal.getsignal(signal.SIGTERM) is before

@@ -56,7 +56,7 @@ def _raised(margins: Floats, targets: Floats, train: Singles, test: Singles, see
         for tree, residuals in enumerate(targets - likely):
             latents, thresholds, gains = grown(root, residuals, generator)
             np.add.at(importance, latents, gains)
-            leaves = _leaves(everything, latents, thresholds)
+            leaves = leaf_numbers(everything, latents, thresholds)
             weights = residuals, likely[tree] * (1 - likely[tree])
             upper, lower = (np.bincount(leaves[:samples], each, 2**DEPTH) for each in weights)  # a Newton step
             margins[tree] += rate * np.divide(upper, lower, out=np.zeros(2**DEPTH), where=lower > FLAT).take(leaves)
@@ -128,7 +128,7 @@ def _parted(node: Node, left: Whole, samples: int) -> list[Node | None]:
     return [(node[0].take(side).reshape(shape), node[1].take(side).reshape(shape)) for side in sides]
 
 
-def _leaves(codes: Singles, latents: Whole, thresholds: Floats) -> Whole:
+def leaf_numbers(codes: Singles, latents: Whole, thresholds: Floats) -> Whole:
     """Return the leaf of every sample, 0 … 2^depth - 1."""
     node, starts = np.zeros(len(codes), np.int64), np.arange(0, codes.size, codes.shape[1])
     for _ in range(DEPTH):

@@ -80,7 +80,7 @@ def pipe(
     learned, tested = half * max(1, round(train / (2 * half))), max(1, round(test / 2))
     total = learned + tested
     codes, others = _codes(trained, dataset, seed, total, apart)
-    network = _judge(trained, seed)
+    network = judge_network(trained, seed)
     optimizer = Adam(network.parameters(), learning_rate, BETAS)
     starts = range(0, learned, half)
     for first in reporting(starts, [half / total] * len(starts), progress):
@@ -119,7 +119,7 @@ def _codes(trained: "Trained", dataset: Dataset, seed: int, count: int, apart: s
     return codes, low + (high - low) * torch.rand(codes.shape, generator=generator).to(codes.device)
 
 
-def _judge(trained: "Trained", seed: int) -> "nn.Module":
+def judge_network(trained: "Trained", seed: int) -> "nn.Module":
     """Images → logits, the larger the more an image is taken for a reconstruction.
 
     The authors' network for 64x64: four convolutions of stride 2, and one whose kernel covers the 4x4 that are left; it

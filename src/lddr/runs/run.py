@@ -68,7 +68,7 @@ def run(
     if not machine.quiet:
         _print_use_of_labels(config, seen)
         _print_duration(trainer, batches, folder)
-    with folder.alone(say=say), _threads(machine, folder):
+    with folder.alone(say=say), limited_threads(machine, folder):
         if folder.is_finished:  # another process was faster
             folder.check(seen)
         else:
@@ -77,7 +77,7 @@ def run(
 
 
 @contextmanager
-def _threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
+def limited_threads(machine: Machine, folder: RunFolder) -> Iterator[None]:
     """Use the requested number of torch threads, else that of the run's start, else one per core; then restore it.
 
     The order of a sum, and with it the last bits of a result, may depend on their number.

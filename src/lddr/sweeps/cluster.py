@@ -103,7 +103,7 @@ def run_study(study: Study, out: Path, options: SweepOptions | None = None, data
         if options.address is None:  # a cluster may have what is not installed here
             check_installed("torch")
         shared = (out, mark_of(out), Path.cwd(), tuple(study.metrics), study.scoring, options.machine)
-        with connected(options) as ray, _sigterm_is_ctrl_c():
+        with connected(options) as ray, sigterm_is_ctrl_c():
             images = () if dataset is None else (_sent(ray, dataset),)  # once, not with every run
             tasks = {job: (RunTask(job.config, *shared), *images) for job in missing}
             with SweepProgress(study.name, missing, outcome.there, options.quiet) as progress:
@@ -360,7 +360,7 @@ def _check_reachable(address: str) -> None:
 
 
 @contextmanager
-def _sigterm_is_ctrl_c() -> Iterator[None]:
+def sigterm_is_ctrl_c() -> Iterator[None]:
     """Treat the SIGTERM of a batch system as Ctrl-C; Ray's own handler would end the process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield

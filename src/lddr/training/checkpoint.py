@@ -82,7 +82,7 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     paths = _checkpoints(folder)
     for path, older in zip_longest(paths, paths[1:]):
         try:
-            tensors, facts = _read(path)
+            tensors, facts = read_checkpoint(path)
         except Exception as error:  # untrusted bytes, once they are damaged
             remedy = f"going back to {older.name}" if older else "starting from the beginning"
             warn(f"cannot use the checkpoint {path} ({reason_of(error)}); {remedy}")
@@ -96,7 +96,7 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
 def load_model(path: Path) -> tuple[dict[str, Tensor], Facts]:
     """Return the weights and facts `save_model` wrote."""
     try:
-        return _read(path)
+        return read_checkpoint(path)
     except FileNotFoundError as error:
         remedy = "train it first, correct the path, or take one that ships with lddr: lddr models --pretrained"
         raise UserError(f"there is no model {path}; {remedy}") from error
@@ -110,20 +110,20 @@ def save_model(path: Path, tensors: Tensors, facts: Facts) -> None:
     copies = {name: tensor.detach().to("cpu", copy=True, memory_format=whole) for name, tensor in tensors.items()}
     text = json.dumps(facts)
     # one entry, because safetensors writes several in any order, and the same state must give the same bytes
-    entry = json.dumps({"facts": text, "digest": _digest(copies, text)})
+    entry = json.dumps({"facts": text, "digest": digest_of(copies, text)})
     content = safetensors.torch.save(copies, {"lddr": entry})
     with written_whole(path) as draft:
         draft.write_bytes(content)  # not by safetensors' own writer, which hides what the system said about a full disk
 
 
-def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
+def read_checkpoint(path: Path) -> tuple[dict[str, Tensor], Facts]:
     content = content_of(path, _LARGEST)
     tensors = safetensors.torch.load(content)
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
     metadata = json.loads((header.get("__metadata__") or {}).get("lddr", "{}"))
     if not {"facts", "digest"} <= metadata.keys():
         raise ValueError("it was not written by lddr")
-    if _digest(tensors, metadata["facts"]) != metadata["digest"]:
+    if digest_of(tensors, metadata["facts"]) != metadata["digest"]:
         raise ValueError("its digest is not that of its content")
     facts = json.loads(metadata["facts"])
     if not isinstance(facts, dict):
@@ -131,7 +131,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Facts]:
     return {_RENAMED.sub(r"\1latent.", name): tensor for name, tensor in tensors.items()}, facts
 
 
-def _digest(tensors: Tensors, facts: str) -> str:
+def digest_of(tensors: Tensors, facts: str) -> str:
     """Return the SHA-256 of the facts and of the name, type, shape and bytes of every tensor."""
     digest = hashlib.sha256(facts.encode())
     for name in sorted(tensors):

@@ -185,9 +185,10 @@ dataset{few}.{minutes}
 
 {table}
 
-**How the preset was chosen.** D-VAEs on dSprites with other settings than the preset's ([tuning/scores.csv](tuning/scores.csv)); no rule was fixed,
-and these few seeds only suggest a direction. Batches of 32 reach a higher MIG in less time than the batches of 64 of the first
-version. He's weights (`--initialiser kaiming`) reconstruct better after as many steps, but with less MIG: no latent has scale for itself.
+**How the preset was chosen.** D-VAEs on dSprites with other settings ([tuning/scores.csv](tuning/scores.csv)). No
+rule was fixed, and these few seeds only suggest a direction. Batches of 32 reach a higher MIG in less time than the
+batches of 64 of the first version. He's weights (`--initialiser kaiming`) reconstruct better after as many steps, but
+their MIG is lower: no latent encodes scale alone.
 
 {tried}
 """
@@ -222,11 +223,11 @@ def _tried() -> str:
         changes = [f"{name} {run.value(name)}" for name in TUNED if str(run.value(name)) != str(usual[name])]
         groups.setdefault((", ".join(changes), int(run.number("steps") or 0)), []).append(run)
     cells = []
-    for (changes, steps), runs in sorted(groups.items(), key=lambda group: (group[0][1], group[0][0])):
+    for (changed, steps), runs in sorted(groups.items(), key=lambda group: (group[0][1], group[0][0])):
         images = steps * int(runs[0].number("batch_size") or 0)
         middle = (f"{median(scores_of(runs, name)):{form}}" for name, form in TRIED_SCORES.items())
-        each = ", ".join(f"{score:.3f}" for score in scores_of(runs, "mig"))
-        cells.append((changes or "–", f"{steps:,}", f"{images // 1000:,},000", *middle, each))
+        migs = ", ".join(f"{score:.3f}" for score in scores_of(runs, "mig"))
+        cells.append((changed or "–", f"{steps:,}", f"{images // 1000:,},000", *middle, migs))
     header = ("changed", "steps", "images", "reconstruction, nats", "ELBO, nats", "Modularity", "MIG of each run")
     return markdown_rows(header, cells)
 

@@ -69,15 +69,15 @@ def _chunks(training: list[Path], testing: list[Path], space: FactorGrid) -> Ite
     if np.any(filled != 1):
         found = f"{np.count_nonzero(filled == 0)} missing and {np.count_nonzero(filled > 1)} repeated"
         raise damaged(training[2], "every combination of the factors once in training and testing", found)
-    pairs = chain.from_iterable(_matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)) for path in (training[0], testing[0]))
+    pairs = chain.from_iterable(read_matrix(path, BYTES, (PER_SPLIT, 2, 96, 96)) for path in (training[0], testing[0]))
     for some, both in zip(np.split(numbers, len(numbers) // AT_ONCE), pairs, strict=True):
         yield some, np.stack([scaled(left, SIDE) for left in both[:, 0]])
 
 
 def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:
     """Return the number of each image, by its category, elevation, azimuth, lighting and instance."""
-    category = np.concatenate(list(_matrix(cat, INTEGERS, (PER_SPLIT,))))
-    instance, elevation, azimuth, lighting = np.concatenate(list(_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T
+    category = np.concatenate(list(read_matrix(cat, INTEGERS, (PER_SPLIT,))))
+    instance, elevation, azimuth, lighting = np.concatenate(list(read_matrix(info, INTEGERS, (PER_SPLIT, 4)))).T
     columns = np.stack([category, elevation, azimuth, lighting, instance], axis=-1)
     for factor, values in zip((*space.factors, *space.hidden), columns.T, strict=True):
         step = 2 if factor.name == "azimuth" else 1
@@ -90,7 +90,7 @@ def _numbers(cat: Path, info: Path, space: FactorGrid) -> Indices:
     return space.number_of(columns)
 
 
-def _matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
+def read_matrix(path: Path, magic: int, shape: Shape) -> Iterator[NDArray]:
     """Yield the rows of a NORB matrix of exactly this type and shape, a few at a time."""
     width, sizes = prod(shape[1:]) * TYPES[magic].itemsize, max(3, len(shape))  # at least three sizes are stored
     opened = gzip.open if path.suffix == ".gz" else open
