@@ -142,7 +142,7 @@ def runs(tmp_path_factory):
 @pytest.fixture
 def in_small(monkeypatch, tmp_path, runs):
     """A folder with runs in it, in which trainings take two steps, images are small and evaluations have one metric."""
-    from lddr import config, trained
+    from lddr import config
     from lddr.data.load import load_dataset
     from lddr.metrics.evaluate import evaluate
 
@@ -150,8 +150,8 @@ def in_small(monkeypatch, tmp_path, runs):
         return config_of(*names, **settings | {"steps": 2})
 
     config_of = config.configure
-    for module in (config, trained):
-        monkeypatch.setattr(module, "configure", small_config)
+    for module in ("lddr.config", "lddr.trained", "lddr.cli.train"):
+        monkeypatch.setattr(f"{module}.configure", small_config)
     small = {"rooms": ("rooms", 32), "dsprites": ("circles", 16)}
 
     def small_dataset(name, *size, **more):
