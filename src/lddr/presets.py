@@ -28,7 +28,7 @@ OWN = SMALL | {"num_latents": 6, "steps": 4_000, "min_contrast": 300.0}
 ELSEWHERE = SHORT | {"steps": 10_000}  # quick, on a dataset without settings of its own
 SAME_SETTINGS = {"color_dsprites": "dsprites", "noisy_dsprites": "dsprites"}
 PAPERS_RESOLUTION = 64
-# Quick's settings at the paper's resolution, with smaller batches (results/standard/README.md).
+# Quick's settings at the paper's resolution, with smaller batches (results/README.md).
 STANDARD = {"resolution": PAPERS_RESOLUTION, "width": 16, "batch_size": 32, "steps": 12_000}
 PRESETS = ("paper", "quick", "standard")
 
