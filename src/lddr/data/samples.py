@@ -62,7 +62,6 @@ def read_samples(path: Path, shape: tuple[int, int, int]) -> Images:
     """Return images of this shape: (count, height, width, channels); nothing is decoded before its size is checked."""
     height, width, channels = shape
     with reading_untrusted(path, "the sample images of a model", CURE):
-        content_of(path, LARGEST)
         with Image.open(BytesIO(content_of(path, LARGEST)), formats=["PNG"]) as picture:
             count, rest = divmod(picture.width, width)
             if picture.height != height or rest or not 1 <= count <= MOST_SAMPLES:
