@@ -58,7 +58,10 @@ def test_models_of_the_first_format_open_with_their_discriminator():
     assert sum(weights.numel() for weights in model.objective().discriminator.parameters()) > 0
 
 
-@pytest.mark.parametrize("folder", [DVAE, FACTOR, *sorted(PRETRAINED.glob("*-*"))], ids=lambda folder: folder.name)
+SHIPPED_THEN = [PRETRAINED / name for name in ("circles-dvae", "dsprites-tc-dvae", "rooms-dvae")]
+
+
+@pytest.mark.parametrize("folder", [DVAE, FACTOR, *SHIPPED_THEN], ids=lambda folder: folder.name)
 def test_models_that_call_their_latent_a_family_open_and_are_saved_under_its_new_name(folder, tmp_path):
     stored = load_file(folder / "model.safetensors")
     assert {"vae.family.positions", "vae.family.active"} <= stored.keys()
