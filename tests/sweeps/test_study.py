@@ -470,7 +470,7 @@ FACTOR = '[[blocks]]\nmodel = "factor-vae"\ndataset = "dsprites"\n'
         ),
         (
             'name = "x"\n' + BLOCK + 'initialiser = "norm"',
-            "block 1 initialiser must be one of truncated, uniform, not 'norm'; did you mean 'uniform'?",
+            "block 1 initialiser must be one of truncated, uniform, kaiming, not 'norm'; did you mean 'uniform'?",
         ),
         ('name = "x"\nset = ["mig"]\n' + BLOCK, "set: expected METRIC.SETTING=VALUE, such as dci.estimator=fast, not"),
         ('name = "x"\nset = [3]\n' + BLOCK, 'set must be a list such as ["dci.estimator=fast"]'),
