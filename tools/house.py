@@ -132,7 +132,7 @@ def habits() -> dict[str, str]:
         "lines of code (no docstrings, comments, blank lines)": f"{sum(map(code_lines, texts)):,}",
         "files of at most 50 lines": f"{sum(text.count(chr(10)) <= 50 for text in texts)}",
         "import lines": f"{imports / total:.0%}",
-        "public names with two definitions, commands apart": f"{len(repeated)}: {', '.join(repeated)}",
+        "public names with two definitions, commands apart": ", ".join(repeated) or "0",
     }
 
 
