@@ -164,6 +164,9 @@ def test_the_section_about_standard_appears_with_its_table(tmp_path, monkeypatch
     assert "| dSprites | D-VAE | MIG | 0.170 (0.160–0.180) | 5 | 0.174 (0.132–0.200) | within |" in text
     assert "| dSprites | D-VAE | DCI | 0.500 (0.500–0.500) | 5 | 0.256 (0.196–0.280) | 0.220 above |" in text
     assert "| rooms | D-VAE | MIG | 0.300 (0.250–0.350) | 3 | – | – |" in text
+    assert (
+        "| 12,000 | 768,000 | – | – | – | 0.150, 0.160, 0.170, 0.180, 0.190 |" in text
+    )  # of the settings that were tried
     rules = [line for line in text.splitlines() if line.endswith("reached |") or "so far" in line]
     assert [line.split(" | ")[1:] for line in rules] == [
         ["0.170", "5", "reached |"],
@@ -278,7 +281,7 @@ def test_an_unfinished_study_is_gathered_as_far_as_its_runs_are_scored(tmp_path,
     assert {run.name for run in tables.read_runs("standard")} == {run.name for run in runs[:2]}
     said = capsys.readouterr().out
     assert f"standard: 2 of {len(study.configs)} runs" in said
-    assert f"{runs[2].name} is left out until it is scored by beta_vae, dci" in said
+    assert f"{runs[2].name} is left out until it is scored by dci, modularity, sap" in said
 
 
 @pytest.mark.long

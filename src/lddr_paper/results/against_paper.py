@@ -225,7 +225,8 @@ def _tried() -> str:
     cells = []
     for (changed, steps), runs in sorted(groups.items(), key=lambda group: (group[0][1], group[0][0])):
         images = steps * int(runs[0].number("batch_size") or 0)
-        middle = (f"{median(scores_of(runs, name)):{form}}" for name, form in TRIED_SCORES.items())
+        known = {name: scores_of(runs, name) for name in TRIED_SCORES}
+        middle = (f"{median(known[name]):{form}}" if known[name] else "–" for name, form in TRIED_SCORES.items())
         migs = ", ".join(f"{score:.3f}" for score in scores_of(runs, "mig"))
         cells.append((changed or "–", f"{steps:,}", f"{images // 1000:,},000", *middle, migs))
     header = ("changed", "steps", "images", "reconstruction, nats", "ELBO, nats", "Modularity", "MIG of each run")
